@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the messages on the session socket say. Payload layouts: docs/session-socket.md.
+//
+// Each struct has encode() and a decode that accepts exactly what encode() makes: `invalid_argument`
+// for anything missing, left over, out of range or (where text is promised) not UTF-8.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace vitrine::wire {
+
+inline constexpr std::size_t kMaxEnvironment = 256;   // variables in one message
+inline constexpr std::size_t kMaxMimeTypes = 64;      // representations of one result
+
+using Environment = std::map<std::string, std::string>;
+
+// client -> worker, before the first execution: what is particular about this session.
+struct Setup {
+  Environment environment;
+  std::optional<std::uint64_t> seed;
+
+  std::string encode() const;
+  static Result<Setup> decode(std::string_view payload);
+};
+
+enum class Stdin : std::uint8_t { none = 0, given = 1, interactive = 2 };
+
+// client -> worker.
+struct Execute {
+  std::string code;  // UTF-8
+  Stdin stdin_mode = Stdin::none;
+  std::string stdin_bytes;
+  Environment environment;
+  std::uint64_t result_limit = 1 << 20;  // bytes of all results together
+
+  std::string encode() const;
+  static Result<Execute> decode(std::string_view payload);
+};
+
+// client -> worker, the answer to an InputRequest.
+struct Input {
+  bool end_of_file = false;
+  std::string bytes;
+
+  std::string encode() const;
+  static Result<Input> decode(std::string_view payload);
+};
+
+// worker -> client (and, before the hand-over, to the keeper).
+struct Ready {
+  std::string python;                 // "3.11.2"
+  std::uint64_t last_execution = 0;   // 0 = none yet
+
+  std::string encode() const;
+  static Result<Ready> decode(std::string_view payload);
+};
+
+enum class ResultKind : std::uint8_t { value = 0, display = 1, update_display = 2, clear_output = 3 };
+
+// worker -> client.
+struct ResultBundle {
+  ResultKind kind = ResultKind::value;
+  std::string display_id;
+  std::vector<std::pair<std::string, std::string>> data;  // MIME type -> bytes
+  std::string metadata = "{}";                            // JSON
+
+  std::string encode() const;
+  static Result<ResultBundle> decode(std::string_view payload);
+};
+
+// worker -> client. All text is UTF-8.
+struct ErrorReport {
+  std::string name;
+  std::string value;
+  std::string traceback;
+
+  std::string encode() const;
+  static Result<ErrorReport> decode(std::string_view payload);
+};
+
+struct InputRequest {
+  std::string prompt;
+  bool password = false;
+
+  std::string encode() const;
+  static Result<InputRequest> decode(std::string_view payload);
+};
+
+// What the worker says of an execution that came to its end. Timeouts, memory and death are never
+// the worker's to tell: those come from the keeper.
+enum class Claim : std::uint8_t { ok = 0, exception = 1, policy = 2, interrupted = 3 };
+
+struct Finished {
+  Claim claim = Claim::ok;
+  std::uint8_t exit_code = 0;
+
+  std::string encode() const;
+  static Result<Finished> decode(std::string_view payload);
+};
+
+// Whether `text` is well-formed UTF-8 (no surrogates, no overlong forms).
+bool is_utf8(std::string_view text);
+
+// A valid variable name and value: no '=', no NUL, and none that changes how a program is loaded.
+bool is_allowed_variable(std::string_view name, std::string_view value);
+
+}  // namespace vitrine::wire
