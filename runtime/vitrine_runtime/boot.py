@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an interpreter that just started to a zygote, and from each fork of it to a worker."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+# Descriptors that the keeper's builder places: control socket, and two seccomp programs.
+CONTROL, ZYGOTE_FILTER, WORKER_FILTER = 3, 4, 5
+
+
+def main(variant: str) -> NoReturn:
+    import _vitrine
+
+    from . import worker, zygote
+
+    zygote.warm(variant)
+    rehearse = _vitrine.serve_forks(CONTROL, ZYGOTE_FILTER, WORKER_FILTER)
+    # From here on this is a sealed worker.
+    worker.after_fork()
+    if rehearse:
+        worker.rehearse()
+    _vitrine.ready()
+    worker.main()

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jail/cgroup.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "jail/cgroup_files.h"
+
+namespace vitrine::jail {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{50};
+constexpr std::uint64_t kPeriodUsec = 100'000;
+
+Error not_offered(std::string_view what, const CgroupOffer& offer) {
+  return Error{Code::unsupported, std::string(what) + ": " + offer.refusal};
+}
+
+}  // namespace
+
+Cgroup::Cgroup(const CgroupRoots& roots, std::string name)
+    : roots_(&roots), name_(std::move(name)) {}
+
+Cgroup::Cgroup(Cgroup&& other) noexcept
+    : roots_(std::exchange(other.roots_, nullptr)),
+      name_(std::move(other.name_)),
+      pids_(other.pids_),
+      peak_(std::move(other.peak_)) {}
+
+Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
+  std::swap(roots_, other.roots_);
+  std::swap(name_, other.name_);
+  std::swap(pids_, other.pids_);
+  std::swap(peak_, other.peak_);
+  return *this;
+}
+
+Cgroup::~Cgroup() {
+  if (roots_ == nullptr) return;
+  (void)kill_all();
+  (void)remove();
+}
+
+std::string Cgroup::path(Group group) const {
+  return group == Group::worker ? name_ + "/w" : name_;
+}
+
+Status Cgroup::write(const CgroupOffer& offer, const char* file, std::string_view text) const {
+  return write_file(dir(offer), (name_ + "/" + file).c_str(), text);
+}
+
+Status Cgroup::set_limits(const CgroupLimits& limits) {
+  const CgroupHost& host = roots_->host;
+  if (limits.memory_bytes == 0u || limits.pids == 0u || limits.cpu_permille.value_or(10) < 10)
+    return Error{Code::invalid_argument, "a limit of a session is too small"};
+  if (limits.memory_bytes)
+    if (Status done = set_memory(*limits.memory_bytes); !done) return done;
+  if (limits.pids) {
+    if (!host.pids) return not_offered("limiting processes", host.pids);
+    if (Status done = write(host.pids, "pids.max", std::to_string(*limits.pids)); !done)
+      return std::move(done.error()).during("limiting processes");
+    pids_ = limits.pids;
+  }
+  if (limits.cpu_permille) {
+    if (!host.cpu) return not_offered("limiting processor time", host.cpu);
+    const std::string quota = std::to_string(*limits.cpu_permille * kPeriodUsec / 1000);
+    Status done = is_v2(host.cpu)
+                      ? write(host.cpu, "cpu.max", quota + " " + std::to_string(kPeriodUsec))
+                      : write(host.cpu, "cpu.cfs_quota_us", quota);
+    if (!done) return std::move(done.error()).during("limiting processor time");
+  }
+  return ok();
+}
+
+Status Cgroup::set_memory(std::uint64_t bytes) {
+  const CgroupOffer& memory = roots_->host.memory;
+  if (!memory) return not_offered("limiting memory", memory);
+  const std::string text = std::to_string(bytes);
+  const auto swapless = [&](const char* file, std::string_view value) {
+    Status done = write(memory, file, value);
+    return done || done.error().code == Code::not_found ? ok() : done;  // no swap accounting
+  };
+  Status done;
+  if (is_v2(memory)) {
+    done = write(memory, "memory.max", text);
+    if (done) done = swapless("memory.swap.max", "0");
+  } else {
+    // Memory and swap together may never be below memory alone: raise the sum first, lower it last.
+    done = write(memory, "memory.limit_in_bytes", text);
+    const bool raise = !done && done.error().code == Code::invalid_argument;
+    if (raise || done)
+      if (Status both = swapless("memory.memsw.limit_in_bytes", text); !both || !raise) done = both;
+    if (raise) done = write(memory, "memory.limit_in_bytes", text);
+  }
+  if (!done) return std::move(done.error()).during("limiting memory");
+  return ok();
+}
+
+Status Cgroup::join(pid_t pid, Group group) {
+  const CgroupHost& host = roots_->host;
+  if (pid <= 0) return Error{Code::invalid_argument, "no process can have this number"};
+  const std::string number = std::to_string(pid);
+  const std::string plain = name_ + "/cgroup.procs";
+  // Where it can be killed comes first: whatever fails later, it is in reach.
+  const std::size_t first = *host.kill.place;
+  const std::string file = path(group) + "/cgroup.procs";
+  if (Status s = write_file(roots_->tree[first].get(), file.c_str(), number); !s)
+    return std::move(s.error()).during("joining the session's cgroup");
+  for (std::size_t i = 0; i < roots_->tree.size(); ++i)
+    if (i != first)
+      if (Status s = write_file(roots_->tree[i].get(), plain.c_str(), number); !s)
+        return std::move(s.error()).during("joining the session's cgroups");
+  return ok();
+}
+
+Status Cgroup::join_init(pid_t pid) { return join(pid, Group::session); }
+Status Cgroup::join_worker(pid_t pid) { return join(pid, Group::worker); }
+
+Status Cgroup::kill(Group group) {
+  const CgroupHost& host = roots_->host;
+  const int where = dir(host.kill);
+  if (is_v2(host.kill)) {
+    Status done = write_file(where, (path(group) + "/cgroup.kill").c_str(), "1");
+    if (done || done.error().code != Code::not_found) return done;  // else: before Linux 5.14
+  }
+  // By hand. A limit of 0 keeps members from forking meanwhile; it is where the groups are on v1.
+  const bool fence = host.pids && host.pids.place == host.kill.place;
+  if (fence) (void)write_file(where, (path(group) + "/pids.max").c_str(), "0");
+  Status done = kill_members(where, path(Group::worker));
+  if (done && group == Group::session) done = kill_members(where, path(Group::session));
+  if (fence) {
+    const bool limited = group == Group::session && pids_;
+    const std::string before = limited ? std::to_string(*pids_) : "max";
+    (void)write_file(where, (path(group) + "/pids.max").c_str(), before);
+  }
+  return done;
+}
+
+Status Cgroup::kill_all() {
+  Status done = kill(Group::session);
+  // v1: a frozen process cannot even die.
+  if (done && roots_->host.freeze && !is_v2(roots_->host.freeze)) return freeze(Freeze::thaw);
+  return done;
+}
+
+Status Cgroup::kill_worker() {
+  Status done = kill(Group::worker);
+  if (done && roots_->host.freeze && !is_v2(roots_->host.freeze)) return freeze(Freeze::thaw);
+  return done;
+}
+
+Result<bool> Cgroup::populated(Group group) const {
+  const CgroupOffer& place = roots_->host.kill;
+  if (is_v2(place)) {
+    auto value = read_keyed(dir(place), path(group) + "/cgroup.events", "populated");
+    if (!value) return std::move(value.error());
+    return *value != 0;
+  }
+  Result<bool> worker = has_members(dir(place), path(Group::worker));
+  if (group == Group::worker || !worker || *worker) return worker;
+  return has_members(dir(place), path(Group::session));
+}
+
+Result<bool> Cgroup::populated() const { return populated(Group::session); }
+Result<bool> Cgroup::worker_populated() const { return populated(Group::worker); }
+
+Status Cgroup::freeze(Freeze wanted) {
+  const CgroupOffer& place = roots_->host.freeze;
+  if (!place) return not_offered("freezing", place);
+  const bool stop = wanted == Freeze::freeze;
+  if (is_v2(place)) return write(place, "cgroup.freeze", stop ? "1" : "0");
+  return write(place, "freezer.state", stop ? "FROZEN" : "THAWED");
+}
+
+Result<CgroupUsage> Cgroup::usage() const {
+  const CgroupHost& host = roots_->host;
+  CgroupUsage usage;
+  const auto keep = [](std::optional<std::uint64_t>& field, Result<std::uint64_t> value,
+                       std::uint64_t unit) -> Status {
+    if (value) field = *value / unit;
+    return value || value.error().code == Code::not_found ? ok() : Status(value.error());
+  };
+  if (host.cpu_time) {
+    Status done =
+        is_v2(host.cpu_time)
+            ? keep(usage.cpu_usec,
+                   read_keyed(dir(host.cpu_time), name_ + "/cpu.stat", "usage_usec"), 1)
+            : keep(usage.cpu_usec, read_number(dir(host.cpu_time), name_ + "/cpuacct.usage"), 1000);
+    if (!done) return std::move(done.error());
+  }
+  if (host.memory) {
+    const bool v2 = is_v2(host.memory);
+    const int where = dir(host.memory);
+    const char* now = v2 ? "/memory.current" : "/memory.usage_in_bytes";
+    const char* peak = v2 ? "/memory.peak" : "/memory.max_usage_in_bytes";
+    if (Status s = keep(usage.memory_now_bytes, read_number(where, name_ + now), 1); !s)
+      return std::move(s.error());
+    Result<std::uint64_t> most =
+        peak_ ? read_number_from(peak_.get()) : read_number(where, name_ + peak);
+    if (Status s = keep(usage.memory_peak_bytes, std::move(most), 1); !s)
+      return std::move(s.error());
+  }
+  return usage;
+}
+
+Status Cgroup::reset_peak() {
+  const CgroupOffer& memory = roots_->host.memory;
+  if (!memory) return not_offered("measuring memory", memory);
+  if (!is_v2(memory)) return write(memory, "memory.max_usage_in_bytes", "0");
+  if (!peak_)
+    peak_ = Fd(::openat(dir(memory), (name_ + "/memory.peak").c_str(), O_RDWR | O_CLOEXEC));
+  if (!peak_ || ::pwrite(peak_.get(), "0", 1, 0) != 1) {
+    peak_.reset();
+    return Error{Code::unsupported, "this kernel cannot reset a memory peak"};
+  }
+  return ok();
+}
+
+Result<std::uint64_t> Cgroup::oom_kills() const {
+  const CgroupOffer& memory = roots_->host.memory;
+  if (!memory) return not_offered("counting memory kills", memory);
+  const char* file = is_v2(memory) ? "/memory.events" : "/memory.oom_control";
+  return read_keyed(dir(memory), name_ + file, "oom_kill");
+}
+
+Result<Fd> Cgroup::oom_event() const {
+  const CgroupOffer& memory = roots_->host.memory;
+  if (!memory) return not_offered("watching memory", memory);
+  const std::string file = name_ + (is_v2(memory) ? "/memory.events" : "/memory.oom_control");
+  Fd control(::openat(dir(memory), file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!control) return Error::from_errno("watching memory");
+  if (is_v2(memory)) {
+    drain_oom_event(control.get());  // the first poll would report the past
+    return control;
+  }
+  Fd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event) return Error::from_errno("watching memory");
+  const std::string wish = std::to_string(event.get()) + " " + std::to_string(control.get());
+  if (Status done = write(memory, "cgroup.event_control", wish); !done)
+    return std::move(done.error()).during("watching memory");
+  return event;
+}
+
+std::uint32_t Cgroup::oom_poll_events() const {
+  const CgroupOffer& memory = roots_->host.memory;
+  return memory && is_v2(memory) ? EPOLLPRI : EPOLLIN;
+}
+
+Status Cgroup::remove() {
+  if (roots_ == nullptr) return ok();
+  if (Status s = remove_group(dir(roots_->host.kill), path(Group::worker), kPatience); !s) return s;
+  for (const Fd& tree : roots_->tree)
+    if (Status s = remove_group(tree.get(), name_, kPatience); !s) return s;
+  roots_ = nullptr;
+  return ok();
+}
+
+void drain_oom_event(int fd) {
+  std::array<char, 1024> text;
+  (void)::lseek(fd, 0, SEEK_SET);
+  (void)!::read(fd, text.data(), text.size());
+}
+
+}  // namespace vitrine::jail

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control groups of one session: its limits, its use, and the only sure way to kill all of it.
+//
+// Layout, in each hierarchy the host offers: <own cgroup>/vitrine-<tree>/<session>. The hierarchy that
+// kills also has <session>/w: init joins <session>, the worker and all its children <session>/w, so
+// that a worker can be killed without its init. Limits are on <session> and cover both. No controller
+// is ever switched on *inside* a session, so v2 lets <session> have members and groups alike.
+//
+// Ownership: the keeper owns the tree and every Cgroup; the tree must outlive them. A Cgroup that was
+//            not removed kills its members and removes itself when destroyed (at most 50 ms).
+// Threading: the keeper's one thread.
+// Costs:     the tree holds one descriptor per hierarchy; a Cgroup holds none (one after reset_peak()
+//            on v2). Files are opened when needed.
+// Failure:   `unsupported` for whatever the host does not offer (CgroupHost says why), `unavailable`
+//            for a process that is gone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "jail/cgroup_host.h"
+
+namespace vitrine::jail {
+
+// The hierarchies in use and our directory in each. Part of CgroupTree, with an address that stays.
+struct CgroupRoots {
+  CgroupHost host;
+  std::string name;      // vitrine-<tree>
+  std::vector<Fd> own;   // our own cgroup, one per place
+  std::vector<Fd> tree;  // <own>/<name>, one per place
+};
+
+struct CgroupLimits {
+  // A field that is not set is left as it is; zero is refused.
+  std::optional<std::uint64_t> memory_bytes;  // swap is never allowed on top
+  std::optional<std::uint32_t> pids;          // processes and threads
+  std::optional<std::uint32_t> cpu_permille;  // 1000 = one core; at least 10
+};
+
+// A field is empty where the host does not measure it.
+struct CgroupUsage {
+  std::optional<std::uint64_t> cpu_usec;
+  std::optional<std::uint64_t> memory_peak_bytes;
+  std::optional<std::uint64_t> memory_now_bytes;
+};
+
+class Cgroup {
+ public:
+  // Made by CgroupTree::make().
+  Cgroup(const CgroupRoots& roots, std::string name);
+  Cgroup(Cgroup&& other) noexcept;
+  Cgroup& operator=(Cgroup&& other) noexcept;
+  ~Cgroup();
+
+  const std::string& name() const { return name_; }
+
+  // Every limit that is set is in force afterwards, or the error names the first that is not.
+  // `conflict` if more memory is in use than the new limit.
+  Status set_limits(const CgroupLimits& limits);
+
+  // Moves a process, all its threads, into every hierarchy. Where several hierarchies are in use and
+  // one refuses, the process is in some of them: end it. Children follow on their own.
+  Status join_init(pid_t pid);
+  Status join_worker(pid_t pid);
+
+  // After success every member has SIGKILL pending and none can be added by fork; they are gone once
+  // populated() is false. Also works on frozen members.
+  Status kill_all();
+  Status kill_worker();
+  Result<bool> populated() const;         // anybody, zombies not counted on v2
+  Result<bool> worker_populated() const;  // anybody but init
+
+  // Returns at once; members stop soon after. v1: the stopped are killed only when thawed.
+  enum class Freeze { thaw, freeze };
+  Status freeze(Freeze wanted);
+
+  Result<CgroupUsage> usage() const;
+  // The next memory_peak_bytes counts from now. `unsupported` on v2 before Linux 6.12.
+  Status reset_peak();
+
+  // How many processes the kernel has killed here for want of memory, since the group was made.
+  Result<std::uint64_t> oom_kills() const;
+  // A descriptor that becomes ready for oom_poll_events() when the limit was hit (v1: an eventfd, also
+  // ready when the group is removed; v2: memory.events, which changes for other reasons too). Call
+  // drain_oom_event() and look at oom_kills() then. v1 kills one process only; on v2 all members die.
+  Result<Fd> oom_event() const;
+  std::uint32_t oom_poll_events() const;
+
+  // Removes the directories; members must be gone. `conflict` if some are still there after 50 ms.
+  Status remove();
+
+ private:
+  enum class Group { session, worker };
+  std::string path(Group group) const;
+  Status join(pid_t pid, Group group);
+  Status kill(Group group);
+  Result<bool> populated(Group group) const;
+  Status set_memory(std::uint64_t bytes);
+  Status write(const CgroupOffer& offer, const char* file, std::string_view text) const;
+  int dir(const CgroupOffer& offer) const { return roots_->tree[*offer.place].get(); }
+  bool is_v2(const CgroupOffer& offer) const {
+    return roots_->host.places[*offer.place].version == CgroupVersion::v2;
+  }
+
+  const CgroupRoots* roots_;  // null = nothing left to remove
+  std::string name_;
+  std::optional<std::uint32_t> pids_;
+  Fd peak_;  // v2: resets are private to a descriptor
+};
+
+// After its poll event: makes the descriptor wait for the next one.
+void drain_oom_event(int fd);
+
+}  // namespace vitrine::jail

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jail/landlock.h"
+
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace vitrine::jail {
+
+namespace {
+
+// The kernel's struct as of ABI 6. Older kernels accept it while the fields they lack are zero.
+struct RulesetAttributes {
+  std::uint64_t handled_fs = 0;
+  std::uint64_t handled_net = 0;
+  std::uint64_t scoped = 0;
+};
+
+constexpr std::uint64_t kRead = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+constexpr std::uint64_t kExecute = LANDLOCK_ACCESS_FS_EXECUTE;
+constexpr std::uint64_t kWriteFile = LANDLOCK_ACCESS_FS_WRITE_FILE | kLandlockFsTruncate;
+constexpr std::uint64_t kDevice = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
+constexpr std::uint64_t kMakeDevices = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK;
+
+// ABI 1 has the first thirteen rights, up to MAKE_SYM.
+constexpr std::uint64_t kFirstRights = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
+
+// Log nothing: neither for this program nor for domains below (ABI 7).
+constexpr unsigned kQuiet = 1u << 0 | 1u << 2;
+
+std::uint64_t fs_rights(int abi) {
+  if (abi < 1) return 0;
+  std::uint64_t rights = kFirstRights;
+  if (abi >= 2) rights |= LANDLOCK_ACCESS_FS_REFER;
+  if (abi >= 3) rights |= kLandlockFsTruncate;
+  if (abi >= 5) rights |= kLandlockFsIoctlDev;
+  return rights;
+}
+
+int create_ruleset(const RulesetAttributes* attributes, std::size_t size, unsigned flags) {
+  return static_cast<int>(::syscall(SYS_landlock_create_ruleset, attributes, size, flags));
+}
+
+bool has_scope(std::uint64_t scope) {
+  const RulesetAttributes attributes{.scoped = scope};
+  return static_cast<bool>(Fd(create_ruleset(&attributes, sizeof attributes, 0)));
+}
+
+Result<Fd> open_path(int root, const std::string& path) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = root == AT_FDCWD ? RESOLVE_NO_MAGICLINKS : RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  Fd file(static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
+  if (file) return file;
+  Error error = Error::from_errno("opening a path for its Landlock rule");
+  error.detail = path;
+  return error;
+}
+
+Status add_path(int ruleset, const LandlockPath& path, std::uint64_t access, int root) {
+  Result<Fd> file = open_path(root, path.path);
+  if (!file) {
+    const bool missing = file.error().code == Code::not_found;
+    if (missing && path.presence == Presence::optional) return ok();
+    return std::move(file.error());
+  }
+  const landlock_path_beneath_attr rule{.allowed_access = access, .parent_fd = file->get()};
+  if (::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0)
+    return ok();
+  Error error = Error::from_errno("adding a Landlock rule");
+  error.detail = path.path;
+  return error;
+}
+
+}  // namespace
+
+Result<int> landlock_abi() {
+  const int abi = create_ruleset(nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  if (abi >= 0) return abi;
+  if (errno == ENOSYS || errno == EOPNOTSUPP) return 0;
+  return Error::from_errno("asking for the Landlock version");
+}
+
+Result<LandlockSupport> landlock_support() {
+  Result<int> abi = landlock_abi();
+  if (!abi) return std::move(abi.error());
+  LandlockSupport support{.abi = *abi};
+  const std::uint64_t promised = promised_by(*abi).scopes;
+  for (std::uint64_t scope : {kLandlockScopeAbstract, kLandlockScopeSignal})
+    if ((promised & scope) != 0 && has_scope(scope)) support.scopes |= scope;
+  return support;
+}
+
+LandlockSupport promised_by(int abi) {
+  return {abi, abi >= 6 ? kLandlockScopeAbstract | kLandlockScopeSignal : 0};
+}
+
+LandlockRules session_rules(const LandlockSupport& support, Tcp tcp) {
+  if (support.abi < 1) return {};
+  const std::uint64_t all = fs_rights(support.abi);
+  const std::uint64_t owned = all & ~kMakeDevices;
+  LandlockRules rules{.handled_fs = all, .scoped = support.scopes};
+  if (support.abi >= 4 && tcp == Tcp::refused)
+    rules.handled_net = kLandlockNetBindTcp | kLandlockNetConnectTcp;
+
+  const auto grant = [&](const char* path, std::uint64_t access, Presence presence) {
+    rules.paths.push_back({path, access & all, presence});
+  };
+  grant("/", LANDLOCK_ACCESS_FS_READ_DIR, Presence::required);
+  // The image. All but /usr are links into it, or absent, in a merged-usr tree.
+  grant("/usr", kRead | kExecute, Presence::required);
+  for (const char* path : {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"})
+    grant(path, kRead | kExecute, Presence::optional);
+  for (const char* path : {"/etc", "/var"}) grant(path, kRead, Presence::optional);
+  // A process writes to its own /proc/self/{comm,oom_score_adj,...}; what it may, /proc decides.
+  grant("/proc", kRead | kWriteFile, Presence::optional);
+  // The rule is on /home, so that what is mounted on /home/sandbox later is covered too.
+  grant("/home", owned, Presence::required);
+  grant("/tmp", owned, Presence::required);
+  grant("/dev/shm", owned & ~kExecute, Presence::optional);
+  for (const char* path : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
+    grant(path, kDevice, Presence::optional);
+  grant("/dev/pts", kRead | kDevice | kLandlockFsIoctlDev, Presence::optional);
+  return rules;
+}
+
+Result<Fd> make_ruleset(const LandlockRules& rules, int root) {
+  const RulesetAttributes attributes{rules.handled_fs, rules.handled_net, rules.scoped};
+  Fd ruleset(create_ruleset(&attributes, sizeof attributes, 0));
+  if (!ruleset) {
+    const int reason = errno;
+    Error error = Error::from_errno("making a Landlock ruleset", reason);
+    if (reason == EINVAL || reason == E2BIG) error.code = Code::unsupported;
+    return error;
+  }
+  for (const LandlockPath& path : rules.paths) {
+    const std::uint64_t access = path.access & rules.handled_fs;
+    if (access == 0) continue;  // not handled, so not refused either
+    if (Status done = add_path(ruleset.get(), path, access, root); !done)
+      return std::move(done.error());
+  }
+  return ruleset;
+}
+
+Status restrict_self(int ruleset) {
+  if (::syscall(SYS_landlock_restrict_self, ruleset, kQuiet) == 0) return ok();
+  // Before ABI 7 there are no flags, and no log.
+  if (errno == EINVAL && ::syscall(SYS_landlock_restrict_self, ruleset, 0) == 0) return ok();
+  return Error::from_errno("entering the Landlock domain");
+}
+
+}  // namespace vitrine::jail

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jail/shell.h"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "base/packet.h"
+#include "jail/landlock.h"
+#include "jail/privileges.h"
+
+namespace vitrine::jail {
+
+namespace {
+
+int pivot_root(const char* new_root, const char* put_old) {
+  return static_cast<int>(::syscall(SYS_pivot_root, new_root, put_old));
+}
+
+int execveat(int fd, const char* path, char* const argv[], char* const envp[], int flags) {
+  return static_cast<int>(::syscall(SYS_execveat, fd, path, argv, envp, flags));
+}
+
+Status apply_bind(Sys& sys, const Mount& mount, const std::string& source,
+                  const std::string& target) {
+  if (sys(::mount, source.c_str(), target.c_str(), nullptr, static_cast<unsigned long>(MS_BIND),
+          nullptr) != 0) {
+    if (mount.optional && errno == ENOENT) return ok();
+    return Error::from_errno("binding " + mount.target);
+  }
+  if (mount.flags != 0 &&
+      sys(::mount, nullptr, target.c_str(), nullptr, MS_REMOUNT | MS_BIND | mount.flags,
+          nullptr) != 0)
+    return Error::from_errno("setting the flags of " + mount.target);
+  return ok();
+}
+
+// No descendant of this session makes a namespace, whatever a filter forgets. IPC is left out: a
+// recycled shell gets a fresh one.
+Status forbid_namespaces(Sys& sys, const std::string& proc) {
+  for (const char* kind : {"user", "mnt", "pid", "net", "uts", "cgroup", "time"}) {
+    const std::string path = proc + "/sys/user/max_" + kind + "_namespaces";
+    Fd file(sys(::open, path.c_str(), O_WRONLY | O_CLOEXEC, 0));
+    // The cgroup namespace is still to be made, in the last but few steps.
+    const bool one = std::string_view(kind) == "cgroup";
+    if (!file || sys(::write, file.get(), one ? "1" : "0", std::size_t{1}) != 1)
+      return Error::from_errno(std::string("forbidding new ") + kind + " namespaces");
+  }
+  return ok();
+}
+
+}  // namespace
+
+Status take_sandbox_ids(ShellBuild& build) {
+  const auto gid = kSandboxId;
+  if (build.sys(::setresgid, gid, gid, gid) != 0) return Error::from_errno("taking the group id");
+  if (build.sys(::setresuid, gid, gid, gid) != 0) return Error::from_errno("taking the user id");
+  return ok();
+}
+
+Status make_mounts_private(ShellBuild& build) {
+  if (build.sys(::mount, nullptr, "/", nullptr, static_cast<unsigned long>(MS_REC | MS_PRIVATE),
+                nullptr) != 0)
+    return Error::from_errno("making the mounts private");
+  return ok();
+}
+
+Status mount_tree(Sys& sys, const std::vector<Mount>& mounts, const std::string& root) {
+  for (const Mount& mount : mounts) {
+    const std::string target = root + "/" + mount.target;
+    switch (mount.kind) {
+      case MountKind::filesystem:
+        if (sys(::mount, mount.source.c_str(), target.c_str(), mount.type.c_str(), mount.flags,
+                static_cast<const void*>(mount.options.c_str())) != 0)
+          return Error::from_errno("mounting " + mount.type + " on /" + mount.target);
+        if (mount.type == "proc")
+          if (Status done = forbid_namespaces(sys, target); !done) return done;
+        break;
+      case MountKind::directory:
+        if (sys(::mkdir, target.c_str(), static_cast<mode_t>(mount.flags)) != 0 ||
+            sys(::chmod, target.c_str(), static_cast<mode_t>(mount.flags)) != 0)
+          return Error::from_errno("making the directory " + mount.target);
+        break;
+      case MountKind::bind:
+        if (Status done = apply_bind(sys, mount, mount.source, target); !done) return done;
+        break;
+      case MountKind::rebind:
+        if (Status done = apply_bind(sys, mount, root + "/" + mount.source, target); !done)
+          return done;
+        break;
+    }
+  }
+  return ok();
+}
+
+Status pivot_into(Sys& sys, const char* root) {
+  if (sys(::chdir, root) != 0) return Error::from_errno("entering the new root");
+  if (sys(pivot_root, ".", ".") != 0) return Error::from_errno("changing the root");
+  if (sys(::umount2, ".", MNT_DETACH) != 0) return Error::from_errno("letting go of the old root");
+  if (sys(::chdir, "/") != 0) return Error::from_errno("entering /");
+  return ok();
+}
+
+Status mount_root(ShellBuild& build) {
+  return mount_tree(build.sys, mount_plan(build.plan.root), "root");
+}
+
+Status enter_root(ShellBuild& build) { return pivot_into(build.sys, "root"); }
+
+Status name_host(ShellBuild& build) {
+  if (build.sys(::sethostname, "sandbox", std::size_t{7}) != 0)
+    return Error::from_errno("naming the host");
+  return ok();
+}
+
+Status open_home(ShellBuild& build) {
+  build.home = Fd(build.sys(::open, "/home/sandbox", O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
+  if (!build.home) return Error::from_errno("opening the home directory");
+  return ok();
+}
+
+Status prepare_landlock(ShellBuild& build) {
+  Result<LandlockSupport> support = landlock_support();
+  if (!support) return std::move(support.error());
+  if (support->abi == 0) return ok();  // told by info; namespaces and seccomp still hold
+  Result<Fd> ruleset = make_ruleset(session_rules(*support), AT_FDCWD);
+  if (!ruleset) return std::move(ruleset.error());
+  build.ruleset = std::move(*ruleset);
+  return ok();
+}
+
+Status enter_cgroup_namespace(ShellBuild& build) {
+  if (build.sys(::unshare, CLONE_NEWCGROUP) != 0)
+    return Error::from_errno("making the cgroup namespace");
+  return ok();
+}
+
+Status drop_privileges(ShellBuild& build) { return drop_all_privileges(build.sys); }
+
+Status die_with_keeper(ShellBuild& build) {
+  // After every change of credentials, which clear it. A keeper that died before is found by the
+  // send that follows.
+  if (build.sys(::prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+    return Error::from_errno("asking to die with the keeper");
+  return ok();
+}
+
+Status report_ready(ShellBuild& build) {
+  std::vector<int> fds{build.home.get()};
+  if (build.ruleset) fds.push_back(build.ruleset.get());
+  return send_packet(build.channel, std::string_view("\0ready", 6), fds);
+}
+
+Status become_init(ShellBuild& build) {
+  // close-on-exec closes all the rest, the channel too: its end tells the keeper that pid 1 stands.
+  static char name[] = "init";
+  char* argv[] = {name, nullptr};
+  char* envp[] = {nullptr};
+  build.sys(execveat, build.init_program, "", argv, envp, AT_EMPTY_PATH);
+  return Error::from_errno("becoming init");
+}
+
+Error build_shell(ShellBuild& build) {
+  for (const ShellStep& step : kShellSteps)
+    if (Status done = step.apply(build); !done)
+      return std::move(done.error()).during(step.name);
+  return Error{Code::internal, "init returned"};
+}
+
+}  // namespace vitrine::jail

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// A shell: the sealed, empty rooms of a session - namespaces, mounts, pid 1 - before any Python.
+//
+// build_shell() runs in a fresh process that is already pid 1 of new user, mount, pid, ipc and uts
+// namespaces, with its ids mapped, and a network namespace that its parent owns. It applies
+// kShellSteps in order; the last one turns the process into vitrine-init and never returns. Any step
+// that fails ends the process: there is no partial shell.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "base/fd.h"
+#include "jail/mounts.h"
+#include "jail/sys.h"
+
+namespace vitrine::jail {
+
+inline constexpr unsigned kSandboxId = 1000;  // uid and gid of session code, inside
+
+struct ShellPlan {
+  RootPlan root;
+  std::uint32_t fail_at = 0;  // fault injection, see Sys
+};
+
+// What the process needs while it builds; descriptors are the caller's.
+struct ShellBuild {
+  const ShellPlan& plan;
+  Sys sys;
+  int init_program;  // a sealed memfd
+  int channel;       // SEQPACKET to the keeper: READY with {home, ruleset} goes there
+  Fd home;
+  Fd ruleset;        // Landlock; empty where the kernel has none
+};
+
+struct ShellStep {
+  std::string_view name;
+  Status (*apply)(ShellBuild&);
+};
+
+Status take_sandbox_ids(ShellBuild& build);
+Status make_mounts_private(ShellBuild& build);
+Status mount_root(ShellBuild& build);
+Status forbid_namespaces(ShellBuild& build);
+Status enter_root(ShellBuild& build);
+Status name_host(ShellBuild& build);
+Status open_home(ShellBuild& build);
+Status prepare_landlock(ShellBuild& build);
+Status enter_cgroup_namespace(ShellBuild& build);
+Status drop_privileges(ShellBuild& build);
+Status die_with_keeper(ShellBuild& build);
+Status report_ready(ShellBuild& build);
+Status become_init(ShellBuild& build);
+
+// The namespaces are forbidden before /proc/sys becomes read-only in mount_root's last lines, which
+// is why that step mounts /proc itself; init comes last because it drops everything else.
+inline constexpr std::array kShellSteps{
+    ShellStep{"sandbox ids", take_sandbox_ids},
+    ShellStep{"private mounts", make_mounts_private},
+    ShellStep{"root", mount_root},
+    ShellStep{"pivot", enter_root},
+    ShellStep{"host name", name_host},
+    ShellStep{"home", open_home},
+    ShellStep{"landlock rules", prepare_landlock},
+    ShellStep{"cgroup namespace", enter_cgroup_namespace},
+    ShellStep{"privileges", drop_privileges},
+    ShellStep{"parent death", die_with_keeper},
+    ShellStep{"ready", report_ready},
+    ShellStep{"init", become_init},
+};
+
+// Never returns a success.
+Error build_shell(ShellBuild& build);
+
+// Mounts `plan` over the directory `root` of the working directory (the staging directory) and makes
+// it the root. Shared with the zygote, which lives in a root of its own.
+Status mount_tree(Sys& sys, const std::vector<Mount>& mounts, const std::string& root);
+Status pivot_into(Sys& sys, const char* root);
+
+}  // namespace vitrine::jail

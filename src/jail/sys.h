@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sys: the door through which the jail makes every system call, so that a test can let each of them
+// fail once and see that no half-built jail ever runs code.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <type_traits>
+
+namespace vitrine::jail {
+
+class Sys {
+ public:
+  // The `fail_at`-th call fails with EIO without being made; 0 = none does.
+  explicit Sys(std::uint32_t fail_at = 0) : left_(fail_at) {}
+
+  // sys(::mount, source, target, ...) calls mount(source, target, ...).
+  template <class Call, class... Arguments>
+  auto operator()(Call call, Arguments... arguments) -> decltype(call(arguments...)) {
+    if (left_ != 0 && --left_ == 0) {
+      errno = EIO;
+      if constexpr (std::is_pointer_v<decltype(call(arguments...))>)
+        return nullptr;
+      else
+        return static_cast<decltype(call(arguments...))>(-1);
+    }
+    return call(arguments...);
+  }
+
+ private:
+  std::uint32_t left_;
+};
+
+}  // namespace vitrine::jail

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jail/worker.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "jail/landlock.h"
+#include "jail/privileges.h"
+#include "jail/seccomp.h"
+#include "jail/shell.h"
+
+namespace vitrine::jail {
+
+namespace {
+
+int close_range(unsigned first, unsigned last, unsigned flags) {
+  return static_cast<int>(::syscall(SYS_close_range, first, last, flags));
+}
+
+// Two descriptors that only live until the namespaces are joined.
+constexpr int kShell = 3;
+constexpr int kRuleset = 4;
+
+// Moves `from` to `to`; the copy survives close_range.
+Status place(Sys& sys, Fd& from, int to, int flags) {
+  if (sys(::dup3, from.get(), to, flags) != to) return Error::from_errno("placing a descriptor");
+  return ok();
+}
+
+}  // namespace
+
+Status place_descriptors(WorkerEntry& entry) {
+  // First out of the low range, where the targets are, then down to their places.
+  for (Fd* fd : {&entry.shell, &entry.ruleset, &entry.socket, &entry.out, &entry.err}) {
+    if (!*fd) continue;
+    const int high = entry.sys(::fcntl, fd->get(), F_DUPFD_CLOEXEC, 64);
+    if (high < 0) return Error::from_errno("moving a descriptor");
+    *fd = Fd(high);
+  }
+  if (Status s = place(entry.sys, entry.out, 1, 0); !s) return s;
+  if (Status s = place(entry.sys, entry.err, 2, 0); !s) return s;
+  if (Status s = place(entry.sys, entry.socket, kSessionSocket, O_CLOEXEC); !s) return s;
+  if (Status s = place(entry.sys, entry.shell, kShell, O_CLOEXEC); !s) return s;
+  const bool landlock = static_cast<bool>(entry.ruleset);
+  if (landlock)
+    if (Status s = place(entry.sys, entry.ruleset, kRuleset, O_CLOEXEC); !s) return s;
+  for (Fd* fd : {&entry.shell, &entry.ruleset, &entry.socket, &entry.out, &entry.err})
+    fd->release();  // close_range is about to close what they named
+  if (entry.sys(close_range, landlock ? kRuleset + 1u : kShell + 1u, kSessionSocket - 1u, 0u) != 0 ||
+      entry.sys(close_range, kSessionSocket + 1u, ~0u, 0u) != 0)
+    return Error::from_errno("closing other descriptors");
+  entry.shell = Fd(kShell);
+  if (landlock) entry.ruleset = Fd(kRuleset);
+  return ok();
+}
+
+Status join_namespaces(WorkerEntry& entry) {
+  constexpr int kAll = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+                       CLONE_NEWCGROUP;
+  if (entry.sys(::setns, entry.shell.get(), kAll) != 0)
+    return Error::from_errno("joining the shell's namespaces");
+  entry.shell.reset();
+  return ok();
+}
+
+Status refresh_scratch(WorkerEntry& entry) {
+  if (entry.plan.scratch == Scratch::kept) return ok();
+  // New files must belong to the sandbox's ids: the ones this process has are not mapped here.
+  if (entry.sys(::setresgid, kSandboxId, kSandboxId, kSandboxId) != 0 ||
+      entry.sys(::setresuid, kSandboxId, kSandboxId, kSandboxId) != 0)
+    return Error::from_errno("taking the sandbox ids");
+  for (const char* target : {"/home/sandbox", "/dev/shm", "/tmp", "/tmp"})
+    if (entry.sys(::umount2, target, MNT_DETACH) != 0)
+      return Error::from_errno("removing the old scratch space");
+  const RootPlan root{.disk_bytes = entry.plan.disk_bytes, .inodes = entry.plan.inodes};
+  if (Status s = mount_tree(entry.sys, scratch_mounts(root), ""); !s) return s;
+  if (entry.sys(::unshare, CLONE_NEWIPC) != 0) return Error::from_errno("making an ipc namespace");
+  if (entry.ruleset) {
+    Result<LandlockSupport> support = landlock_support();
+    if (!support) return std::move(support.error());
+    Result<Fd> ruleset = make_ruleset(session_rules(*support), AT_FDCWD);
+    if (!ruleset) return std::move(ruleset.error());
+    entry.ruleset = std::move(*ruleset);
+  }
+  return ok();
+}
+
+Status enter_home(WorkerEntry& entry) {
+  if (entry.sys(::chdir, "/home/sandbox") != 0) return Error::from_errno("entering the home");
+  char cwd[64];
+  if (entry.sys(::getcwd, cwd, sizeof cwd) == nullptr || std::strcmp(cwd, "/home/sandbox") != 0)
+    return Error{Code::internal, "the working directory is not inside the session"};
+  return ok();
+}
+
+Status open_stdin(WorkerEntry& entry) {
+  // The lowest free descriptor need not be 0: the zygote has one open there.
+  Fd null(entry.sys(::open, "/dev/null", O_RDONLY | O_CLOEXEC, 0));
+  if (!null) return Error::from_errno("opening /dev/null");
+  if (entry.sys(::dup3, null.get(), 0, 0) != 0) return Error::from_errno("placing stdin");
+  return ok();
+}
+
+Status offer_to_oom_killer(WorkerEntry& entry) {
+  Fd file(entry.sys(::open, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC, 0));
+  if (!file || entry.sys(::write, file.get(), "1000", std::size_t{4}) != 4)
+    return Error::from_errno("raising the oom score");
+  return ok();
+}
+
+Status become_sandbox(WorkerEntry& entry) {
+  if (entry.sys(::setresgid, kSandboxId, kSandboxId, kSandboxId) != 0)
+    return Error::from_errno("taking the group id");
+  if (entry.sys(::setresuid, kSandboxId, kSandboxId, kSandboxId) != 0)
+    return Error::from_errno("taking the user id");
+  if (entry.sys(::setsid) < 0) return Error::from_errno("starting a session of its own");
+  ::umask(022);
+  return ok();
+}
+
+Status set_resource_limits(WorkerEntry& entry) {
+  constexpr rlim_t kMiB = 1 << 20;
+  const std::pair<__rlimit_resource, rlim_t> limits[] = {
+      {RLIMIT_CORE, 0},
+      {RLIMIT_NOFILE, kMaxDescriptors},
+      {RLIMIT_FSIZE, std::max<rlim_t>(entry.plan.disk_bytes, kMiB)},
+      {RLIMIT_MEMLOCK, 64 * 1024},
+      {RLIMIT_MSGQUEUE, 0},
+      {RLIMIT_RTPRIO, 0},
+      {RLIMIT_SIGPENDING, 1024},
+      {RLIMIT_NPROC, entry.plan.processes},
+      {RLIMIT_STACK, 8 * kMiB},
+      {RLIMIT_DATA, entry.plan.data_bytes == 0 ? RLIM_INFINITY : entry.plan.data_bytes},
+  };
+  for (const auto& [resource, most] : limits) {
+    rlimit now{};
+    if (entry.sys(::getrlimit, resource, &now) != 0) return Error::from_errno("reading a limit");
+    const rlim_t value = std::min(most, now.rlim_max);
+    const rlimit wanted{value, resource == RLIMIT_STACK ? now.rlim_max : value};
+    if (entry.sys(::setrlimit, resource, &wanted) != 0)
+      return Error::from_errno("setting a resource limit");
+  }
+  return ok();
+}
+
+Status drop_worker_privileges(WorkerEntry& entry) {
+  if (Status s = drop_all_privileges(entry.sys); !s) return s;
+  // The change of ids made it undumpable; children could not see each other in /proc then.
+  if (entry.sys(::prctl, PR_SET_DUMPABLE, 1, 0, 0, 0) != 0)
+    return Error::from_errno("making the process dumpable again");
+  return ok();
+}
+
+Status enter_landlock(WorkerEntry& entry) {
+  if (!entry.ruleset) return ok();
+  Status done = restrict_self(entry.ruleset.get());
+  entry.ruleset.reset();
+  return done;
+}
+
+Status install_seccomp(WorkerEntry& entry) {
+  if (entry.filter.empty()) return Error{Code::internal, "there is no filter to install"};
+  return install_filter(entry.filter);
+}
+
+Status enter(WorkerEntry& entry) {
+  for (const WorkerStep& step : kWorkerSteps)
+    if (Status done = step.apply(entry); !done)
+      return std::move(done.error()).during(step.name);
+  return ok();
+}
+
+}  // namespace vitrine::jail

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "keeper/builder.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/close_range.h>
+#include <linux/sched.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "base/packet.h"
+#include "wire/codec.h"
+
+namespace vitrine::keeper {
+
+namespace {
+
+enum class Verb : std::uint8_t { build_shell = 1, start_zygote = 2 };
+
+constexpr const char* kStaging = "/tmp";  // in the builder's own mount namespace only
+
+// fork(2) with namespace flags; the child's glibc state is only good for system calls and exec.
+pid_t clone_process(std::uint64_t flags) {
+  clone_args args{};
+  args.flags = flags;
+  args.exit_signal = (flags & CLONE_PARENT) != 0 ? 0 : SIGCHLD;
+  return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
+}
+
+Status write_map(pid_t pid, const char* map, const std::string& text) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/" + map;
+  return write_file(AT_FDCWD, path.c_str(), text);
+}
+
+Status map_ids(pid_t pid, unsigned inside, std::uint32_t outside, std::uint32_t count) {
+  const std::string line = std::to_string(inside) + " " + std::to_string(outside) + " " +
+                           std::to_string(count) + "\n";
+  if (Status s = write_map(pid, "setgroups", "deny"); !s) return s;
+  if (Status s = write_map(pid, "uid_map", line); !s) return s;
+  return write_map(pid, "gid_map", line);
+}
+
+Status bind_fd(int fd, const std::string& target) {
+  if (::mkdir(target.c_str(), 0755) != 0) return Error::from_errno("making a staging directory");
+  const std::string source = "/proc/self/fd/" + std::to_string(fd);
+  if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND, nullptr) != 0)
+    return Error::from_errno("binding a layer");
+  return ok();
+}
+
+Status prepare_staging(const BuilderConfig& config) {
+  const std::string staging = kStaging;
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    return Error::from_errno("making the mounts private");
+  if (::mount("staging", kStaging, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755") != 0)
+    return Error::from_errno("mounting the staging directory");
+  if (Status s = bind_fd(config.image, staging + "/image"); !s) return s;
+  if (Status s = bind_fd(config.runtime, staging + "/runtime"); !s) return s;
+  if (::mkdir((staging + "/root").c_str(), 0755) != 0)
+    return Error::from_errno("making a staging directory");
+  if (::chdir(kStaging) != 0) return Error::from_errno("entering the staging directory");
+  return ok();
+}
+
+jail::RootPlan root_plan(jail::RootKind kind, std::uint64_t disk_bytes, std::uint64_t inodes) {
+  return {.kind = kind,
+          .layers = {"runtime", "image"},
+          .disk_bytes = disk_bytes,
+          .inodes = inodes};
+}
+
+// Brings up `lo` in this thread's network namespace.
+Status raise_loopback() {
+  Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return Error::from_errno("opening a socket");
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) != 0)
+    return Error::from_errno("raising the loopback interface");
+  return ok();
+}
+
+[[noreturn]] void report_and_exit(int channel, const Error& error) {
+  const std::string text = error.describe();
+  (void)send_packet(channel, "\1" + text, {}, Wait::dont);
+  ::_exit(125);
+}
+
+[[noreturn]] void run_shell(const BuildShell& request, int channel, int init_program) {
+  // Other sessions' descriptors are in this copy of the builder: close them first.
+  Fd kept_channel(::fcntl(channel, F_DUPFD_CLOEXEC, 100));
+  Fd kept_init(::fcntl(init_program, F_DUPFD_CLOEXEC, 100));
+  if (kept_channel.get() != 100 || kept_init.get() != 101) ::_exit(125);
+  ::syscall(SYS_close_range, 0, 99, 0);
+  ::syscall(SYS_close_range, 102, ~0U, 0);
+
+  Result<Packet> go = receive_packet(kept_channel.get(), 16, 0);
+  if (!go) ::_exit(125);
+  const jail::ShellPlan plan{
+      .root = root_plan(jail::RootKind::session, request.disk_bytes, request.inodes),
+      .fail_at = request.fail_at};
+  jail::ShellBuild build{.plan = plan,
+                         .sys = jail::Sys(request.fail_at),
+                         .init_program = kept_init.get(),
+                         .channel = kept_channel.get(),
+                         .home = {},
+                         .ruleset = {}};
+  report_and_exit(kept_channel.get(), jail::build_shell(build));
+}
+
+Result<pid_t> clone_shell(const BuildShell& request, int channel, const BuilderConfig& config) {
+  // The network namespace is made here, so it belongs to the outer user namespace: session code has
+  // no capability over it.
+  if (::unshare(CLONE_NEWNET) != 0) return Error::from_errno("making a network namespace");
+  if (Status s = raise_loopback(); !s) return std::move(s.error());
+  const pid_t pid = clone_process(CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
+                                  CLONE_NEWIPC | CLONE_NEWUTS);
+  if (pid < 0) return Error::from_errno("cloning a shell");
+  if (pid == 0) run_shell(request, channel, config.init_program);
+  const std::uint32_t outside = config.ids.count > 1 ? 1 + request.slot : 0;
+  if (Status s = map_ids(pid, jail::kSandboxId, outside, 1); !s) {
+    ::kill(pid, SIGKILL);  // a child of the keeper, which reaps it; it never saw GO
+    return std::move(s.error());
+  }
+  return pid;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
+
+[[noreturn]] void run_zygote(const StartZygote& request, const std::vector<Fd>& fds) {
+  const int targets[] = {kZygoteControl, kZygoteFilter, kWorkerFilter};
+  std::vector<int> high;
+  for (const Fd& fd : fds) high.push_back(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 100));
+  for (std::size_t i = 0; i < high.size(); ++i)
+    if (high[i] < 0 || ::dup3(high[i], targets[i], O_CLOEXEC) < 0) ::_exit(125);
+  ::syscall(SYS_close_range, kWorkerFilter + 1, ~0U, 0);
+
+  Result<Packet> go = receive_packet(kZygoteControl, 16, 0);
+  if (!go) ::_exit(125);
+  auto fail = [](const Error& error) {
+    std::string text = "vitrine: zygote: " + error.describe() + "\n";
+    (void)!::write(2, text.data(), text.size());
+    ::_exit(125);
+  };
+  jail::Sys sys;
+  const auto mounts = jail::mount_plan(root_plan(jail::RootKind::zygote, 64 << 20, 4096));
+  if (Status s = jail::mount_tree(sys, mounts, "root"); !s) fail(s.error());
+  if (Status s = jail::pivot_into(sys, "root"); !s) fail(s.error());
+  if (::sethostname("sandbox", 7) != 0) fail(Error::from_errno("naming the host"));
+  if (::chdir("/home/sandbox") != 0) fail(Error::from_errno("entering the home"));
+  const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null < 0 || ::dup2(null, 0) != 0) fail(Error::from_errno("opening /dev/null"));
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+    fail(Error::from_errno("asking to die with the keeper"));
+  for (int fd : targets) ::fcntl(fd, F_SETFD, 0);
+  ::execve(request.argv.front().c_str(), pointers(request.argv).data(),
+           pointers(request.environment).data());
+  fail(Error::from_errno("starting the image's Python"));
+  ::_exit(125);
+}
+
+Result<pid_t> clone_zygote(const StartZygote& request, const std::vector<Fd>& fds) {
+  const pid_t pid = clone_process(CLONE_PARENT | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
+                                  CLONE_NEWNET);
+  if (pid < 0) return Error::from_errno("cloning a zygote");
+  if (pid == 0) run_zygote(request, fds);
+  return pid;
+}
+
+void serve_one(int control, const Packet& packet, const BuilderConfig& config) {
+  wire::Reader in(packet.bytes);
+  const Verb verb{in.u8()};
+  const std::uint64_t what = in.u64();
+  Result<pid_t> pid = Error{Code::invalid_argument, "unknown verb"};
+  if (verb == Verb::build_shell) {
+    BuildShell request{.shell = what};
+    request.slot = in.u32();
+    request.disk_bytes = in.u64();
+    request.inodes = in.u64();
+    request.fail_at = in.u32();
+    if (in.complete() && packet.fds.size() == 1)
+      pid = clone_shell(request, packet.fds[0].get(), config);
+  } else if (verb == Verb::start_zygote) {
+    StartZygote request{.zygote = what};
+    for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n) request.argv.push_back(in.text());
+    for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n)
+      request.environment.push_back(in.text());
+    if (in.complete() && packet.fds.size() == 3) pid = clone_zygote(request, packet.fds);
+  }
+  wire::Writer out;
+  out.u64(what).i32(pid ? *pid : -1).bytes(pid ? "" : pid.error().describe());
+  if (!send_packet(control, out.take())) ::_exit(0);
+}
+
+[[noreturn]] void run_builder(const BuilderConfig& config, int control) {
+  auto fail = [&](Error error) {
+    const std::string text = std::move(error).during("builder").describe();
+    (void)send_packet(control, text);
+    ::_exit(125);
+  };
+  // The keeper maps the ids, then says go.
+  if (Result<Packet> go = receive_packet(control, 16, 0); !go) ::_exit(125);
+  if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0)
+    fail(Error::from_errno("taking the outer ids"));
+  if (::unshare(CLONE_NEWNS) != 0) fail(Error::from_errno("making a mount namespace"));
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+    fail(Error::from_errno("asking to die with the keeper"));
+  if (Status s = prepare_staging(config); !s) fail(std::move(s.error()));
+  if (!send_packet(control, "ready")) ::_exit(125);
+  for (;;) {
+    Result<Packet> packet = receive_packet(control, 64 * 1024, 3);
+    if (!packet) ::_exit(0);
+    serve_one(control, *packet, config);
+  }
+}
+
+}  // namespace
+
+Result<Builder> start_builder(const BuilderConfig& config) {
+  Result<FdPair> pair = make_socketpair();
+  if (!pair) return std::move(pair.error());
+  const pid_t pid = clone_process(CLONE_NEWUSER);
+  if (pid < 0)
+    return Error::from_errno("making the outer user namespace")
+        .with_remedy("allow user namespaces: sysctl user.max_user_namespaces and, where it exists, "
+                     "kernel.unprivileged_userns_clone=1 or the AppArmor restriction off");
+  if (pid == 0) {
+    const int control = ::fcntl(pair->second.get(), F_DUPFD_CLOEXEC, 100);
+    const int image = ::fcntl(config.image, F_DUPFD_CLOEXEC, 100);
+    const int runtime = ::fcntl(config.runtime, F_DUPFD_CLOEXEC, 100);
+    const int init_program = ::fcntl(config.init_program, F_DUPFD_CLOEXEC, 100);
+    if (control != 100 || image != 101 || runtime != 102 || init_program != 103) ::_exit(125);
+    ::syscall(SYS_close_range, 3, 99, 0);
+    ::syscall(SYS_close_range, 104, ~0U, 0);
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    for (int signal : {SIGTERM, SIGINT, SIGCHLD, SIGPIPE}) ::signal(signal, SIG_DFL);
+    BuilderConfig inside = config;
+    inside.image = image;
+    inside.runtime = runtime;
+    inside.init_program = init_program;
+    run_builder(inside, control);
+  }
+  Builder builder{.process = {.pid = pid,
+                              .pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))},
+                  .control = std::move(pair->first)};
+  pair->second.reset();
+  auto abandon = [&](Error error) {
+    ::kill(pid, SIGKILL);
+    return error;
+  };
+  if (Status s = map_ids(pid, 0, config.ids.first, config.ids.count); !s)
+    return abandon(std::move(s.error()).during("mapping the outer ids"));
+  if (Status s = send_packet(builder.control.get(), "go"); !s) return abandon(std::move(s.error()));
+  Result<Packet> answer = receive_packet(builder.control.get(), 4096, 0);
+  if (!answer) return abandon(Error{Code::internal, "the builder died while it started"});
+  if (answer->bytes != "ready") return abandon(Error{Code::internal, answer->bytes});
+  return builder;
+}
+
+Status send_build_shell(int control, const BuildShell& request, int channel) {
+  wire::Writer out;
+  out.u8(static_cast<std::uint8_t>(Verb::build_shell)).u64(request.shell).u32(request.slot);
+  out.u64(request.disk_bytes).u64(request.inodes).u32(request.fail_at);
+  return send_packet(control, out.take(), {channel}, Wait::dont);
+}
+
+Status send_start_zygote(int control, const StartZygote& request, int socket, int zygote_filter,
+                         int worker_filter) {
+  wire::Writer out;
+  out.u8(static_cast<std::uint8_t>(Verb::start_zygote)).u64(request.zygote);
+  for (const auto* list : {&request.argv, &request.environment}) {
+    out.u32(static_cast<std::uint32_t>(list->size()));
+    for (const std::string& text : *list) out.bytes(text);
+  }
+  return send_packet(control, out.take(), {socket, zygote_filter, worker_filter}, Wait::dont);
+}
+
+Result<Cloned> receive_cloned(int control) {
+  Result<Packet> packet = receive_packet(control, 4096, 0, Wait::dont);
+  if (!packet) return std::move(packet.error());
+  wire::Reader in(packet->bytes);
+  Cloned cloned{.what = in.u64(), .pid = in.i32(), .error = in.text()};
+  if (!in.complete()) return Error{Code::internal, "the builder answered nonsense"};
+  return cloned;
+}
+
+}  // namespace vitrine::keeper

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The builder: a child of the keeper that lives in the outer user namespace and makes everything that
+// needs capabilities there - shells and zygotes - so that no host root is near either.
+//
+// Ownership: the keeper starts one, talks to it over a socket, and starts another if it dies. What it
+// makes (CLONE_PARENT) are children of the keeper.
+// Trust:     both ends are ours; messages are not bounded against an attacker.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "jail/shell.h"
+
+namespace vitrine::keeper {
+
+// Ids of the outer namespace as the host sees them.
+struct OuterIds {
+  std::uint32_t first = 0;  // outer 0
+  std::uint32_t count = 1;  // 1 = unprivileged: sessions share the keeper's own uid
+};
+
+struct BuilderConfig {
+  OuterIds ids;
+  int image = -1;         // O_PATH of the image's root directory
+  int runtime = -1;       // O_PATH of the directory laid over it (usr/lib/vitrine/...)
+  int init_program = -1;  // sealed memfd
+};
+
+struct Child {
+  int pid = -1;
+  Fd pidfd;
+};
+
+// Forks the builder. On success `control` is the keeper's end of its socket.
+struct Builder {
+  Child process;
+  Fd control;
+};
+Result<Builder> start_builder(const BuilderConfig& config);
+
+// keeper -> builder. Descriptors travel beside the message, in the order named.
+struct BuildShell {  // fds: channel
+  std::uint64_t shell = 0;
+  std::uint32_t slot = 0;  // which ids of the outer namespace it gets
+  std::uint64_t disk_bytes = 0;
+  std::uint64_t inodes = 0;
+  std::uint32_t fail_at = 0;
+};
+struct StartZygote {  // fds: control socket, filters (two memfds)
+  std::uint64_t zygote = 0;
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;
+};
+
+// builder -> keeper: the process exists, its ids are mapped, and it waits for GO on its channel.
+// pid < 0: it could not be made, `error` says why.
+struct Cloned {
+  std::uint64_t what = 0;  // shell or zygote number
+  std::int32_t pid = -1;
+  std::string error;
+};
+
+Status send_build_shell(int control, const BuildShell& request, int channel);
+Status send_start_zygote(int control, const StartZygote& request, int socket, int zygote_filter,
+                         int worker_filter);
+Result<Cloned> receive_cloned(int control);
+
+// Descriptor numbers a zygote finds.
+inline constexpr int kZygoteControl = 3;
+inline constexpr int kZygoteFilter = 4;
+inline constexpr int kWorkerFilter = 5;
+
+}  // namespace vitrine::keeper

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "keeper/control.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/packet.h"
+#include "keeper/log.h"
+
+namespace vitrine::keeper {
+
+namespace {
+
+constexpr std::size_t kMaxUnsent = 4096;
+constexpr std::size_t kMaxConnections = 64;
+constexpr int kRequestsPerTurn = 64;
+
+}  // namespace
+
+Status Control::listen(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return Error{.code = Code::invalid_argument,
+                 .message = "the control socket's path is too long",
+                 .remedy = "choose one of at most 107 bytes"};
+  std::strcpy(address.sun_path, path.c_str());
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return Error::from_errno("making the control socket");
+  const mode_t before = ::umask(0177);
+  const int bound =
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  ::umask(before);
+  if (bound != 0) return Error::from_errno("binding the control socket");
+  if (client_ != ::geteuid() && ::chown(path.c_str(), client_, static_cast<gid_t>(-1)) != 0)
+    return Error::from_errno("giving the control socket to its client");
+  if (::listen(socket.get(), 16) != 0) return Error::from_errno("listening");
+  listener_ = std::move(socket);
+  return loop_.watch(listener_.get(), EPOLLIN, [this](std::uint32_t) { accept(); });
+}
+
+void Control::accept() {
+  Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket) return;
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+      (peer.uid != ::geteuid() && peer.uid != 0 && peer.uid != client_)) {
+    log_warning("refused a connection of another user");
+    return;
+  }
+  if (connections_.size() >= kMaxConnections) {
+    log_warning("refused a connection: too many");
+    return;
+  }
+  const std::uint64_t id = ++last_id_;
+  connections_[id] = {.socket = std::move(socket)};
+  watch(id);
+}
+
+void Control::watch(std::uint64_t id) {
+  Connection& connection = connections_.at(id);
+  const std::uint32_t events = connection.unsent.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
+  (void)loop_.watch(connection.socket.get(), events, [this, id](std::uint32_t ready) {
+    if ((ready & EPOLLOUT) != 0) flush(id);
+    if (connections_.contains(id)) read(id);
+  });
+}
+
+void Control::read(std::uint64_t id) {
+  for (int turn = 0; turn < kRequestsPerTurn; ++turn) {
+    auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    Result<Packet> packet =
+        receive_packet(found->second.socket.get(), wire::kMaxControl, 0, Wait::dont);
+    if (!packet) {
+      if (packet.error().code != Code::timed_out) drop(id);
+      return;
+    }
+    Result<wire::NumberedRequest> request = wire::decode_request(packet->bytes);
+    if (!request) {
+      log_warning(std::move(request.error()).during("control").describe());
+      return drop(id);
+    }
+    handle(id, *request);
+  }
+}
+
+void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
+  const std::uint32_t number = numbered.number;
+  const auto opened = [this, id, number](const Result<wire::Opened>& result) {
+    answer_opened(id, number, result);
+  };
+  struct Visitor {
+    Control& control;
+    std::uint64_t id;
+    std::uint32_t number;
+    const Sessions::Opened& opened;
+    Sessions& sessions;
+
+    void operator()(const wire::Create& r) { sessions.create(r, id, opened); }
+    void operator()(const wire::Reset& r) { sessions.reset(r, id, opened); }
+    void operator()(const wire::Attach& r) { opened(sessions.attach(r.session, id)); }
+    void operator()(const wire::End& r) {
+      sessions.end(r.session, [self = &control, to = id, n = number](const Status& status) {
+        self->answer(to, n, status);
+      });
+    }
+    void operator()(const wire::Interrupt& r) {
+      control.answer(id, number, sessions.interrupt(r.session, r.execution));
+    }
+    void operator()(const wire::AskStack& r) {
+      control.answer(id, number, sessions.ask_stack(r.session, r.execution));
+    }
+    void operator()(const wire::Watch& r) { control.answer(id, number, sessions.watch(r)); }
+    void operator()(const wire::Unwatch& r) { control.answer(id, number, sessions.unwatch(r)); }
+    void operator()(const wire::Kill& r) { control.answer(id, number, sessions.kill(r.session)); }
+    void operator()(const wire::List&) { control.answer(id, number, sessions.list()); }
+    void operator()(const wire::AskUsage& r) {
+      Result<wire::Used> used = sessions.usage(r.session);
+      if (used)
+        control.answer(id, number, wire::Reply(*used));
+      else
+        control.answer(id, number, wire::Reply(used.error()));
+    }
+    void operator()(const wire::Info&) {
+      control.answer(id, number, wire::Reply(wire::Told{control.info_()}));
+    }
+  };
+  const Sessions::Opened callback = opened;
+  std::visit(Visitor{*this, id, number, callback, *sessions_}, numbered.request);
+}
+
+void Control::answer(std::uint64_t id, std::uint32_t number, const wire::Reply& reply) {
+  if (number != 0) send(id, wire::encode_reply(number, reply), {});
+}
+
+void Control::answer(std::uint64_t id, std::uint32_t number, const Status& status) {
+  answer(id, number, status ? wire::Reply(wire::Done{}) : wire::Reply(status.error()));
+}
+
+void Control::answer_opened(std::uint64_t id, std::uint32_t number,
+                            const Result<wire::Opened>& opened) {
+  if (!opened) return answer(id, number, wire::Reply(opened.error()));
+  send(id, wire::encode_reply(number, *opened), sessions_->descriptors(opened->session));
+}
+
+void Control::notify(std::uint64_t id, const wire::Event& event) {
+  send(id, wire::encode_event(event), {});
+}
+
+void Control::send(std::uint64_t id, std::string bytes, const std::vector<int>& fds) {
+  auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  Connection& connection = found->second;
+  if (connection.unsent.empty()) {
+    Status sent = send_packet(connection.socket.get(), bytes, fds, Wait::dont);
+    if (sent) return;
+    if (sent.error().code != Code::over_limit) return drop(id);
+  }
+  if (connection.unsent.size() >= kMaxUnsent) {
+    log_warning("a client does not read its answers");
+    return drop(id);
+  }
+  Connection::Waiting waiting{.bytes = std::move(bytes), .fds = {}};
+  for (int fd : fds) {
+    Result<Fd> copy = duplicate(fd);
+    if (!copy) return drop(id);
+    waiting.fds.push_back(std::move(*copy));
+  }
+  connection.unsent.push_back(std::move(waiting));
+  watch(id);
+}
+
+void Control::flush(std::uint64_t id) {
+  Connection& connection = connections_.at(id);
+  while (!connection.unsent.empty()) {
+    const Connection::Waiting& next = connection.unsent.front();
+    std::vector<int> fds;
+    for (const Fd& fd : next.fds) fds.push_back(fd.get());
+    Status sent = send_packet(connection.socket.get(), next.bytes, fds, Wait::dont);
+    if (!sent && sent.error().code == Code::over_limit) return;
+    if (!sent) return drop(id);
+    connection.unsent.pop_front();
+  }
+  watch(id);
+}
+
+void Control::drop(std::uint64_t id) {
+  auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  loop_.unwatch(found->second.socket.get());
+  connections_.erase(found);
+}
+
+}  // namespace vitrine::keeper

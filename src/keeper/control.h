@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control socket: clients that ask for sessions, one SEQPACKET connection each.
+//
+// Trust:     a client may be compromised: requests are bounded and checked, a malformed one ends its
+//            connection, one that does not read its answers is cut off. Only the keeper's own user,
+//            root and the configured client uid may connect at all (SO_PEERCRED).
+// Lifetime:  a client that goes away leaves its sessions as they are; the next one can attach them.
+// Threading: the keeper's loop.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "keeper/sessions.h"
+
+namespace vitrine::keeper {
+
+class Control {
+ public:
+  Control(Loop& loop, std::function<std::string()> info, uid_t client)
+      : loop_(loop), info_(std::move(info)), client_(client) {}
+
+  // Listens on `path` (mode 0600), which must not exist.
+  Status listen(const std::string& path);
+  void serve(Sessions& sessions) { sessions_ = &sessions; }
+
+  void notify(std::uint64_t connection, const wire::Event& event);
+
+ private:
+  struct Connection {
+    Fd socket;
+    struct Waiting {
+      std::string bytes;
+      std::vector<Fd> fds;
+    };
+    std::deque<Waiting> unsent = {};
+  };
+
+  void accept();
+  void read(std::uint64_t id);
+  void handle(std::uint64_t id, const wire::NumberedRequest& request);
+  void answer(std::uint64_t id, std::uint32_t number, const wire::Reply& reply);
+  void answer(std::uint64_t id, std::uint32_t number, const Status& status);
+  void answer_opened(std::uint64_t id, std::uint32_t number, const Result<wire::Opened>& opened);
+  void send(std::uint64_t id, std::string bytes, const std::vector<int>& fds);
+  void flush(std::uint64_t id);
+  void drop(std::uint64_t id);
+  void watch(std::uint64_t id);
+
+  Loop& loop_;
+  std::function<std::string()> info_;
+  uid_t client_;
+  Sessions* sessions_ = nullptr;
+  Fd listener_;
+  std::uint64_t last_id_ = 0;
+  std::unordered_map<std::uint64_t, Connection> connections_;
+};
+
+}  // namespace vitrine::keeper

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime image as the keeper needs it: found, whole enough to start, and of a kind it knows.
+#pragma once
+
+#include <string>
+
+#include "base/fd.h"
+
+namespace vitrine::keeper {
+
+inline constexpr int kImageFormat = 1;  // of manifest.json; raised when sessions need something new
+
+struct Image {
+  Fd root;             // O_PATH of the tree
+  std::string python;  // "3.11.2"
+};
+
+// `not_found` for a missing image, `invalid_argument` for a damaged or older one; each with a remedy.
+Result<Image> open_image(const std::string& directory);
+
+// The value of a string or whole number at the top level of a flat JSON text, "" if there is none.
+// Good enough for a manifest that our own tool wrote.
+std::string manifest_value(const std::string& json, const std::string& key);
+
+}  // namespace vitrine::keeper

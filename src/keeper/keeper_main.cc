@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// vitrine-keeper: wires the parts together and waits.
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <optional>
+
+#include "jail/landlock.h"
+#include "jail/seccomp.h"
+#include "keeper/control.h"
+#include "keeper/image.h"
+#include "keeper/log.h"
+#include "keeper/options.h"
+
+namespace vitrine::keeper {
+
+namespace {
+
+constexpr std::uint32_t kOuterIds = 65536;
+constexpr std::chrono::seconds kStopTime{5};
+
+// A copy in memory that nobody can change: what runs as pid 1 is not a file of the host.
+Result<Fd> sealed_copy(const std::string& name, std::string_view bytes) {
+  Fd memory(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory) return Error::from_errno("making a memfd");
+  if (::write(memory.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
+      ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
+          0)
+    return Error::from_errno("sealing a memfd");
+  return memory;
+}
+
+Result<Fd> sealed_program(const std::string& path) {
+  Result<std::string> bytes = read_file(AT_FDCWD, path.c_str(), 16 << 20);
+  if (!bytes)
+    return std::move(bytes.error()).during("vitrine-init").with_remedy("build it: ./dev build");
+  Result<Fd> memory = sealed_copy("init", *bytes);
+  if (memory && ::fchmod(memory->get(), 0755) != 0) return Error::from_errno("marking init");
+  return memory;
+}
+
+struct Keeper {
+  explicit Keeper(Loop made) : loop(std::move(made)) {}
+
+  Status start(const Options& options);
+  void stop();
+  std::string info() const;
+
+  Loop loop;
+  Reaper reaper;
+  Options options;
+  Image image;
+  Fd runtime;
+  Fd init_program;
+  Fd zygote_filter;
+  Fd worker_filter;
+  Fd signals;
+  jail::CgroupHost host;
+  int landlock = 0;
+  std::optional<jail::CgroupTree> cgroups;
+  std::optional<Shells> shells;
+  std::optional<Zygotes> zygotes;
+  std::optional<Rooms> rooms;
+  std::optional<Sessions> sessions;
+  std::optional<Control> control;
+  bool announced = false;
+  bool stopping = false;
+  int exit_code = 0;
+
+ private:
+  Status open_files();
+  Status compile();
+  Status detect_host();
+  Status handle_signals();
+  void announce_when_full();
+  void wait_until_empty(Clock::time_point latest);
+};
+
+Status Keeper::open_files() {
+  Result<Image> opened = open_image(options.image);
+  if (!opened) return std::move(opened.error());
+  image = std::move(*opened);
+  runtime = Fd(::open(options.runtime.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!runtime)
+    return Error::from_errno("opening the session runtime").with_remedy("build it: ./dev build");
+  Result<Fd> program = sealed_program(options.init);
+  if (!program) return std::move(program.error());
+  init_program = std::move(*program);
+  return ok();
+}
+
+Status Keeper::compile() {
+  Result<jail::Filters> filters = jail::compile_filters();
+  if (!filters) return std::move(filters.error()).during("seccomp");
+  Result<Fd> big = sealed_copy("zygote filter", jail::filter_bytes(filters->zygote));
+  if (!big) return std::move(big.error());
+  zygote_filter = std::move(*big);
+  Result<Fd> small = sealed_copy("worker filter", jail::filter_bytes(filters->worker));
+  if (!small) return std::move(small.error());
+  worker_filter = std::move(*small);
+  return ok();
+}
+
+Status Keeper::detect_host() {
+  Result<int> abi = jail::landlock_abi();
+  if (!abi) return std::move(abi.error());
+  landlock = *abi;
+  host = jail::detect_cgroups();
+  if (!host.memory && !host.pids && !host.cpu && !host.kill) {
+    log_warning("no cgroups for us: memory, cpu and process limits are best effort (" +
+                host.memory.refusal + ")");
+    return ok();
+  }
+  Result<jail::CgroupTree> tree = jail::CgroupTree::create(host, options.name);
+  if (!tree) return std::move(tree.error()).during("cgroups");
+  cgroups.emplace(std::move(*tree));
+  return ok();
+}
+
+Status Keeper::handle_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+  if (::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return Error::from_errno("blocking signals");
+  signals = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals) return Error::from_errno("making a signalfd");
+  return loop.watch(signals.get(), EPOLLIN, [this](std::uint32_t) {
+    signalfd_siginfo info;
+    while (::read(signals.get(), &info, sizeof info) > 0) {
+    }
+    stop();
+  });
+}
+
+Status Keeper::start(const Options& chosen) {
+  options = chosen;
+  ::signal(SIGPIPE, SIG_IGN);
+  ::umask(077);
+  // Its memory holds what no session may see; and no group of ours may reach a zygote.
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  const bool root = ::geteuid() == 0;
+  if (root && ::setgroups(0, nullptr) != 0) return Error::from_errno("dropping groups");
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+
+  if (Status s = open_files(); !s) return s;
+  if (Status s = compile(); !s) return s;
+  if (Status s = detect_host(); !s) return s;
+  if (Status s = reaper.start(loop); !s) return s;
+  if (Status s = handle_signals(); !s) return s;
+
+  const OuterIds ids = root ? OuterIds{options.uid_base, kOuterIds} : OuterIds{::geteuid(), 1};
+  // PR_SET_DUMPABLE 0 makes /proc/self of our children root's; the builder's maps are written while
+  // it still shares our credentials, so it must be readable then.
+  shells.emplace(loop, reaper, cgroups ? &*cgroups : nullptr,
+                 BuilderConfig{.ids = ids,
+                               .image = image.root.get(),
+                               .runtime = runtime.get(),
+                               .init_program = init_program.get()});
+  if (Status s = shells->start(); !s) return s;
+  shells->inject_fault(options.shell_fault);
+  zygotes.emplace(loop, reaper, *shells,
+                  ZygoteConfig{.zygote_filter = zygote_filter.get(),
+                               .worker_filter = worker_filter.get(),
+                               .children_per_zygote = options.children_per_zygote});
+  rooms.emplace(loop, reaper, *shells, *zygotes, options.pool);
+  rooms->inject_fault(options.worker_fault);
+  sessions.emplace(loop, *rooms, options.capacity,
+                   [this](std::uint64_t owner, const wire::Event& event) {
+                     control->notify(owner, event);
+                   });
+  const uid_t client = options.client_uid < 0 ? ::geteuid() : static_cast<uid_t>(options.client_uid);
+  control.emplace(loop, [this] { return info(); }, client);
+  control->serve(*sessions);
+  if (Status s = control->listen(options.control); !s) return s;
+
+  for (Variant variant : {Variant::loaded, Variant::bare, Variant::seeded})
+    if (variant != Variant::seeded || options.pool.workers[2] > 0) zygotes->want(variant);
+  zygotes->on_warm(Variant::loaded, [this](Status warm) {
+    if (!warm) {
+      log_error(warm.error().describe());
+      exit_code = 1;
+      return stop();
+    }
+    rooms->refill();
+    announce_when_full();
+  });
+  return ok();
+}
+
+void Keeper::announce_when_full() {
+  if (announced || stopping) return;
+  const bool faulty = options.shell_fault != 0 || options.worker_fault != 0;
+  if (!faulty && !rooms->full())
+    return static_cast<void>(
+        loop.after(std::chrono::milliseconds(5), [this] { announce_when_full(); }));
+  announced = true;
+  std::printf("vitrine-keeper: ready on %s\n", options.control.c_str());
+  std::fflush(stdout);
+}
+
+void Keeper::stop() {
+  if (stopping) return;
+  stopping = true;
+  ::unlink(options.control.c_str());
+  if (sessions) sessions->stop();
+  if (rooms) rooms->stop();
+  if (zygotes) zygotes->stop();
+  wait_until_empty(Clock::now() + kStopTime);
+}
+
+void Keeper::wait_until_empty(Clock::time_point latest) {
+  if (!shells || shells->alive() == 0 || Clock::now() > latest) return loop.stop();
+  loop.after(std::chrono::milliseconds(2), [this, latest] { wait_until_empty(latest); });
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return out + "\"";
+}
+
+std::string offer(const jail::CgroupOffer& one, const char* otherwise) {
+  return quoted(one ? "cgroup" : otherwise);
+}
+
+std::string Keeper::info() const {
+  const Rooms::Counts counts = rooms->counts();
+  std::string zygote_list;
+  for (const Zygotes::Condition& one : zygotes->conditions()) {
+    zygote_list += zygote_list.empty() ? "" : ",";
+    zygote_list += "{\"variant\":" + quoted(to_string(one.variant)) +
+                   ",\"pid\":" + std::to_string(one.pid) +
+                   ",\"warm\":" + (one.warm ? "true" : "false") +
+                   ",\"forks\":" + std::to_string(one.forks) +
+                   ",\"alive\":" + std::to_string(one.alive) + "}";
+  }
+  return "{\"python\":" + quoted(image.python) + ",\"isolation\":{\"level\":\"full\"" +
+         ",\"privileged\":" + (::geteuid() == 0 ? "true" : "false") +
+         ",\"cgroups\":" + quoted(jail::kind_of(host)) +
+         ",\"memory\":" + offer(host.memory, "rlimit, per process, best effort") +
+         ",\"processes\":" + offer(host.pids, "rlimit") +
+         ",\"cpu\":" + offer(host.cpu, "none, best effort") +
+         ",\"landlock_abi\":" + std::to_string(landlock) + "}" +
+         ",\"sessions\":" + std::to_string(sessions->count()) +
+         ",\"shells\":" + std::to_string(shells->alive()) + ",\"pools\":{\"bare\":" +
+         std::to_string(counts.warm[0]) + ",\"loaded\":" + std::to_string(counts.warm[1]) +
+         ",\"seeded\":" + std::to_string(counts.warm[2]) +
+         ",\"empty\":" + std::to_string(counts.empty) +
+         ",\"recycled\":" + std::to_string(counts.recycled) + "}" +
+         ",\"builder\":" + std::to_string(shells->builder_pid()) + ",\"zygotes\":[" + zygote_list +
+         "]}";
+}
+
+int run(int argc, char** argv) {
+  Result<Options> options = parse_options(argc, argv);
+  if (!options) {
+    std::fprintf(stderr, "vitrine-keeper: %s\n", options.error().describe().c_str());
+    return 2;
+  }
+  if (options->help) {
+    std::fputs(help_text().c_str(), stdout);
+    return 0;
+  }
+  Result<Loop> loop = Loop::make();
+  if (!loop) {
+    std::fprintf(stderr, "vitrine-keeper: %s\n", loop.error().describe().c_str());
+    return 1;
+  }
+  Keeper keeper(std::move(*loop));
+  if (Status s = keeper.start(*options); !s) {
+    log_error(s.error().describe());
+    return 1;
+  }
+  keeper.loop.run();
+  return keeper.exit_code;
+}
+
+}  // namespace
+
+}  // namespace vitrine::keeper
+
+int main(int argc, char** argv) { return vitrine::keeper::run(argc, argv); }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keeper's command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "keeper/rooms.h"
+
+namespace vitrine::keeper {
+
+struct Options {
+  std::string control;           // path of the control socket
+  std::string image;             // directory with root/ and manifest.json
+  std::string runtime;           // directory laid over the image
+  std::string init;              // the vitrine-init program
+  std::string name = "default";  // of this keeper's cgroups: unique per host
+  PoolConfig pool;
+  std::uint32_t capacity = 2000;
+  std::uint32_t children_per_zygote = 400;
+  std::uint32_t uid_base = 0x20000000;  // as root: host ids of the outer user namespace
+  std::int64_t client_uid = -1;         // who else may use the control socket
+  std::uint32_t shell_fault = 0;        // tests: the n-th system call of a shell fails
+  std::uint32_t worker_fault = 0;       // tests: the n-th system call of a worker's entry fails
+  bool help = false;
+};
+
+// Defaults lie beside the program. `invalid_argument` naming the option, the value and the remedy.
+Result<Options> parse_options(int argc, char** argv);
+std::string help_text();
+
+}  // namespace vitrine::keeper

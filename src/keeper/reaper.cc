@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "keeper/reaper.h"
+
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+namespace vitrine::keeper {
+
+namespace {
+
+constexpr std::size_t kMaxEarly = 4096;
+constexpr auto kEarlyLife = std::chrono::seconds(5);  // then the number may be somebody else's
+
+}  // namespace
+
+Status Reaper::start(Loop& loop) {
+  loop_ = &loop;
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  if (::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return Error::from_errno("blocking SIGCHLD");
+  signals_ = Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!signals_) return Error::from_errno("making a signalfd");
+  return loop.watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { reap(); });
+}
+
+void Reaper::watch(int pid, std::function<void(Ending)> ended) {
+  if (auto found = early_.find(pid); found != early_.end()) {
+    const Early early = found->second;
+    early_.erase(found);
+    if (Clock::now() - early.when < kEarlyLife) {
+      loop_->after({}, [ended = std::move(ended), ending = early.ending] { ended(ending); });
+      return;
+    }
+  }
+  children_[pid] = std::move(ended);
+}
+
+bool Reaper::signal(int pid, int signal) const {
+  return children_.contains(pid) && ::kill(pid, signal) == 0;
+}
+
+bool Reaper::signal(int pid, int signal, std::uint32_t value) const {
+  if (!children_.contains(pid)) return false;
+  siginfo_t info{};
+  info.si_signo = signal;
+  info.si_code = SI_QUEUE;
+  info.si_pid = ::getpid();
+  info.si_uid = ::getuid();
+  info.si_value.sival_int = static_cast<int>(value);
+  return ::syscall(SYS_rt_sigqueueinfo, pid, signal, &info) == 0;
+}
+
+void Reaper::reap() {
+  std::array<signalfd_siginfo, 16> ignored;
+  while (::read(signals_.get(), ignored.data(), sizeof ignored) > 0) {
+  }
+  for (;;) {
+    siginfo_t info{};
+    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return;
+    const Ending ending{.signalled = info.si_code != CLD_EXITED, .code = info.si_status};
+    auto found = children_.find(info.si_pid);
+    if (found == children_.end()) {
+      if (early_.size() >= kMaxEarly) early_.clear();
+      early_[info.si_pid] = {ending, Clock::now()};
+      continue;
+    }
+    auto ended = std::move(found->second);
+    children_.erase(found);
+    ended(ending);
+  }
+}
+
+}  // namespace vitrine::keeper

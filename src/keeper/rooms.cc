@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "keeper/rooms.h"
+
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/packet.h"
+#include "keeper/log.h"
+#include "wire/frame.h"
+
+namespace vitrine::keeper {
+
+namespace {
+
+constexpr std::chrono::milliseconds kStartTime{15'000};
+// A pool is filled once nobody asked for this long; but at the latest after kRefillLatest.
+constexpr std::chrono::milliseconds kRefillPause{15};
+constexpr std::chrono::milliseconds kRefillLatest{250};
+constexpr int kRecycleTries = 50;  // times 2 ms until the last process is gone
+constexpr std::uint32_t kMaxBuilding = 2;
+
+const Limits kDefaultLimits{};
+
+bool same_shape(const Limits& a, const Limits& b) {
+  return a.memory_bytes == b.memory_bytes && a.cpu_permille == b.cpu_permille &&
+         a.processes == b.processes && a.disk_bytes == b.disk_bytes;
+}
+
+std::size_t index(Variant variant) { return static_cast<std::size_t>(variant); }
+
+}  // namespace
+
+void Rooms::take(const wire::Create& request, Take taken) {
+  schedule_refill();
+  const bool ordinary = same_shape(request.limits, kDefaultLimits);
+  auto& pool = warm_[index(request.variant)];
+  if (ordinary && !pool.empty()) {
+    std::unique_ptr<Room> room = std::move(pool.front());
+    pool.pop_front();
+    room->lifetime = request.lifetime;
+    return taken(Taken{std::move(room), Source::warm});
+  }
+  std::deque<Shell*>* shells = &empty_;
+  if (request.lifetime == Lifetime::one_shot && !recycled_.empty()) shells = &recycled_;
+  if (ordinary && !shells->empty()) {
+    Shell* shell = shells->front();
+    shells->pop_front();
+    shell->on_init_gone = {};
+    return furnish(shell, request, Rehearse::no, Source::forked, std::move(taken));
+  }
+  shells_.build(request.limits, [this, request, taken = std::move(taken)](Result<Shell*> shell) {
+    if (!shell) return taken(std::move(shell.error()));
+    furnish(*shell, request, Rehearse::no, Source::built, taken);
+  });
+}
+
+void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse, Source source,
+                    Take taken) {
+  auto start = std::make_shared<Start>();
+  start->room = std::make_unique<Room>();
+  start->source = source;
+  start->taken = std::move(taken);
+  Room& room = *start->room;
+  room.shell = shell;
+  room.variant = request.variant;
+  room.lifetime = request.lifetime;
+
+  Result<FdPair> socket = make_socketpair();
+  Result<FdPair> out = make_pipe();
+  Result<FdPair> err = make_pipe();
+  Fd init(static_cast<int>(::syscall(SYS_pidfd_open, shell->init, 0)));
+  if (!socket || !out || !err || !init)
+    return abandon(start, Error{Code::over_limit, "no descriptors are left for a worker"});
+  room.worker.socket = std::move(socket->first);
+  room.worker.out = std::move(out->first);
+  room.worker.err = std::move(err->first);
+  std::vector<Fd> fds;
+  fds.push_back(std::move(init));
+  fds.push_back(std::move(socket->second));
+  fds.push_back(std::move(out->second));
+  fds.push_back(std::move(err->second));
+  if (shell->ruleset) {
+    Result<Fd> ruleset = duplicate(shell->ruleset.get());
+    if (!ruleset) return abandon(start, std::move(ruleset.error()));
+    fds.push_back(std::move(*ruleset));
+  }
+  const bool limited = shell->oom || shell->cgroup;
+  const wire::ForkRequest fork{
+      .disk_bytes = shell->limits.disk_bytes,
+      .inodes = inodes_for(shell->limits),
+      .processes = shell->limits.processes,
+      .data_bytes = limited ? 0 : shell->limits.memory_bytes,
+      .fail_at = fail_at_,
+      .recycled = shell->uses > 0 && source != Source::warm ? std::uint8_t{1} : std::uint8_t{0},
+      .rehearse = rehearse == Rehearse::yes ? std::uint8_t{1} : std::uint8_t{0}};
+  ++shell->uses;
+  start->timer = loop_.after(kStartTime, [this, start] {
+    abandon(start, Error{Code::timed_out, "starting a worker took too long"});
+  });
+  (void)loop_.watch(room.worker.socket.get(), EPOLLIN,
+                    [this, start](std::uint32_t) { worker_spoke(start); });
+  shell->on_init_gone = [this, start] {
+    abandon(start, Error{Code::unavailable, "the shell died while its worker started"});
+  };
+  zygotes_.fork(request.variant, fork, std::move(fds),
+                [this, start](Result<Born> born) { worker_forked(start, std::move(born)); });
+}
+
+void Rooms::worker_forked(const std::shared_ptr<Start>& start, Result<Born> born) {
+  if (!start->room) {  // abandoned meanwhile; its shell is being taken down
+    if (born) reaper_.watch(born->pid, [lease = born->lease](Ending) {});
+    return;
+  }
+  if (!born) return abandon(start, std::move(born.error()));
+  Room& room = *start->room;
+  room.worker.pid = born->pid;
+  room.worker.lease = born->lease;
+  reaper_.watch(born->pid, [this, start](Ending) {
+    start->room->worker.pid = -1;
+    abandon(start, Error{Code::internal, "the worker died while it started"});
+  });
+  if (room.shell->cgroup)
+    if (Status s = room.shell->cgroup->join_worker(born->pid); !s)
+      return abandon(start, std::move(s.error()).during("putting the worker into its cgroup"));
+  start->joined = true;
+  conclude(start);
+}
+
+void Rooms::worker_spoke(const std::shared_ptr<Start>& start) {
+  Result<Packet> packet =
+      receive_packet(start->room->worker.socket.get(), wire::kMaxFrame, 0, Wait::dont);
+  if (!packet) {
+    if (packet.error().code == Code::timed_out) return;
+    return abandon(start, Error{Code::internal, "the worker died while it started"});
+  }
+  if (Result<wire::Frame> frame = wire::decode_frame(packet->bytes);
+      frame && frame->type == wire::Type::ready) {
+    start->ready = true;
+    loop_.unwatch(start->room->worker.socket.get());
+    return conclude(start);
+  }
+  const std::string text = packet->bytes.starts_with('\1') ? packet->bytes.substr(1) : "nonsense";
+  abandon(start, Error{Code::internal, "the worker said: " + text});
+}
+
+void Rooms::conclude(const std::shared_ptr<Start>& start) {
+  if (!start->joined || !start->ready) return;
+  loop_.cancel(start->timer);
+  watch_room(*start->room);
+  Take taken = std::move(start->taken);
+  taken(Taken{std::move(start->room), start->source});
+}
+
+void Rooms::abandon(const std::shared_ptr<Start>& start, Error error) {
+  if (!start->room) return;
+  loop_.cancel(start->timer);
+  std::unique_ptr<Room> room = std::move(start->room);
+  if (room->worker.socket) loop_.unwatch(room->worker.socket.get());
+  Take taken = std::move(start->taken);
+  room->lifetime = Lifetime::session;  // a shell in which something failed is not used again
+  give_back(std::move(room), [taken = std::move(taken), error = std::move(error)]() mutable {
+    taken(std::move(error).during("starting a worker"));
+  });
+}
+
+void Rooms::watch_room(Room& room) {
+  Room* here = &room;
+  reaper_.watch(room.worker.pid, [this, here](Ending ending) { worker_ended(*here, ending); });
+  room.shell->on_init_gone = {};  // the worker dies with it, and that is what counts
+  if (!room.shell->oom) return;
+  if (Result<std::uint64_t> kills = room.shell->cgroup->oom_kills(); kills) room.oom_kills = *kills;
+  (void)loop_.watch(room.shell->oom.get(), room.shell->cgroup->oom_poll_events(),
+                    [this, here](std::uint32_t) { out_of_memory(*here); });
+}
+
+void Rooms::out_of_memory(Room& room) {
+  jail::drain_oom_event(room.shell->oom.get());
+  Result<std::uint64_t> kills = room.shell->cgroup->oom_kills();
+  if (!kills || *kills <= room.oom_kills) return;
+  // v1 kills one process; a session that lost a part of itself is not worth keeping.
+  room.killed_for_memory = true;
+  kill_worker(room);
+}
+
+void Rooms::worker_ended(Room& room, Ending ending) {
+  room.worker.pid = -1;
+  room.worker.lease.reset();
+  if (room.shell->oom && !room.killed_for_memory)
+    if (Result<std::uint64_t> kills = room.shell->cgroup->oom_kills();
+        kills && *kills > room.oom_kills)
+      room.killed_for_memory = true;
+  Death death{.cause = ending.signalled ? Cause::signalled : Cause::exited, .code = ending.code};
+  if (room.killed_for_memory) death = {.cause = Cause::oom, .code = SIGKILL};
+  room.death = death;
+  kill_worker(room);  // what it left running
+  if (room.on_death) {
+    auto on_death = std::move(room.on_death);
+    return on_death(death);
+  }
+  for (auto& pool : warm_) {  // it waited for nobody
+    auto found = std::ranges::find_if(pool, [&](const auto& one) { return one.get() == &room; });
+    if (found == pool.end()) continue;
+    std::unique_ptr<Room> owned = std::move(*found);
+    pool.erase(found);
+    owned->lifetime = Lifetime::session;
+    log_warning("a waiting worker died");
+    give_back(std::move(owned), {});
+    return schedule_refill();
+  }
+}
+
+void Rooms::kill_worker(Room& room) {
+  if (room.shell->cgroup && room.shell->cgroup->kill_worker()) return;
+  if (room.worker.pid > 0) reaper_.signal(room.worker.pid, SIGKILL);
+  // Without a cgroup only init's end takes along what the worker started.
+  reaper_.signal(room.shell->init, SIGKILL);
+}
+
+void Rooms::signal(const Room& room, int signal, std::uint64_t execution) const {
+  if (room.worker.pid > 0)
+    reaper_.signal(room.worker.pid, signal, static_cast<std::uint32_t>(execution));
+}
+
+Result<wire::Used> Rooms::usage(const Room& room) const {
+  if (!room.shell->cgroup)
+    return Error{Code::unsupported, "this host gives no cgroups to measure with"};
+  Result<jail::CgroupUsage> usage = room.shell->cgroup->usage();
+  if (!usage) return std::move(usage.error());
+  return wire::Used{.cpu_us = usage->cpu_usec.value_or(0),
+                    .memory_peak_bytes = usage->memory_peak_bytes.value_or(0),
+                    .memory_now_bytes = usage->memory_now_bytes.value_or(0)};
+}
+
+bool Rooms::may_recycle(const Room& room) const {
+  return !stopping_ && room.lifetime == Lifetime::one_shot && room.shell->cgroup &&
+         !room.shell->init_gone && !room.killed_for_memory && room.shell->ruleset &&
+         same_shape(room.shell->limits, kDefaultLimits) &&
+         room.shell->uses < config_.uses_per_shell && recycled_.size() < config_.recycled;
+}
+
+void Rooms::give_back(std::unique_ptr<Room> room, std::function<void()> gone) {
+  Shell* shell = room->shell;
+  if (shell->oom) loop_.unwatch(shell->oom.get());
+  shell->on_init_gone = {};
+  const int pid = room->worker.pid;
+  if (pid > 0) reaper_.watch(pid, [lease = room->worker.lease](Ending) {});
+  if (!may_recycle(*room) || !shell->cgroup->kill_worker()) {
+    room.reset();
+    return shells_.retire(shell, std::move(gone));
+  }
+  if (pid < 0) return recycle(shell, kRecycleTries, std::move(gone));
+  reaper_.watch(pid, [this, shell, lease = room->worker.lease, gone = std::move(gone)](Ending) {
+    recycle(shell, kRecycleTries, gone);
+  });
+}
+
+void Rooms::recycle(Shell* shell, int tries, std::function<void()> gone) {
+  Result<bool> populated = shell->cgroup->worker_populated();
+  if (!populated || stopping_ || shell->init_gone || (*populated && tries == 0))
+    return shells_.retire(shell, std::move(gone));
+  if (*populated) {
+    loop_.after(std::chrono::milliseconds(2), [this, shell, tries, gone = std::move(gone)] {
+      recycle(shell, tries - 1, gone);
+    });
+    return;
+  }
+  (void)shell->cgroup->reset_peak();
+  shell->home.reset();  // of the scratch space that the next worker replaces
+  shell->on_init_gone = [this, shell] {
+    std::erase(recycled_, shell);
+    shells_.retire(shell, {});
+  };
+  recycled_.push_back(shell);
+  if (gone) gone();
+}
+
+void Rooms::refresh(std::unique_ptr<Room> room, Take taken) {
+  Shell* shell = room->shell;
+  const wire::Create request{
+      .variant = room->variant, .lifetime = room->lifetime, .limits = shell->limits};
+  if (shell->init_gone || !shell->cgroup) {
+    return give_back(std::move(room), [taken = std::move(taken)] {
+      taken(Error{.code = Code::unsupported,
+                  .message = "the files cannot be kept on this host or after this death",
+                  .remedy = "reset without keeping the files"});
+    });
+  }
+  if (shell->oom) loop_.unwatch(shell->oom.get());
+  const int pid = room->worker.pid;
+  kill_worker(*room);
+  auto again = [this, shell, request, taken = std::move(taken)] {
+    furnish(shell, request, Rehearse::no, Source::warm, taken);
+  };
+  // The old worker's children die on their own; only the worker must be gone from our books.
+  if (pid < 0) return again();
+  reaper_.watch(pid, [lease = room->worker.lease, again](Ending) { again(); });
+}
+
+void Rooms::schedule_refill() {
+  if (stopping_) return;
+  const auto now = Clock::now();
+  if (refill_timer_ == 0) refill_latest_ = now + kRefillLatest;
+  loop_.cancel(refill_timer_);
+  refill_timer_ = loop_.at(std::min(now + kRefillPause, refill_latest_), [this] {
+    refill_timer_ = 0;
+    refill();
+  });
+}
+
+void Rooms::refill_soon_after_failure() {
+  ++failures_;
+  if (stopping_ || refill_timer_ != 0) return;
+  refill_latest_ = Clock::now() + std::chrono::milliseconds(100u << std::min(failures_, 6u));
+  refill_timer_ = loop_.at(refill_latest_, [this] {
+    refill_timer_ = 0;
+    refill();
+  });
+}
+
+void Rooms::refill() {
+  if (stopping_) return;
+  for (std::size_t v = 0; v < kVariants; ++v) {
+    if (warm_[v].size() + warming_[v] >= config_.workers[v]) continue;
+    if (warming_[v] >= 1 || empty_.empty()) continue;
+    Shell* shell = empty_.front();
+    empty_.pop_front();
+    shell->on_init_gone = {};
+    ++warming_[v];
+    const wire::Create request{.variant = static_cast<Variant>(v)};
+    furnish(shell, request, Rehearse::yes, Source::warm, [this, v](Result<Taken> taken) {
+      --warming_[v];
+      if (!taken) {
+        log_warning(std::move(taken.error()).during("filling the pool").describe());
+        return refill_soon_after_failure();
+      }
+      failures_ = 0;
+      warm_[v].push_back(std::move(taken->room));
+      if (refill_timer_ == 0) refill();
+    });
+  }
+  std::size_t wanted = config_.shells;
+  for (std::size_t v = 0; v < kVariants; ++v)
+    wanted += config_.workers[v] - std::min<std::size_t>(config_.workers[v],
+                                                         warm_[v].size() + warming_[v]);
+  while (empty_.size() + building_ < wanted && building_ < kMaxBuilding) {
+    ++building_;
+    shells_.build(kDefaultLimits, [this](Result<Shell*> shell) {
+      --building_;
+      if (!shell) {
+        log_warning(std::move(shell.error()).during("filling the pool").describe());
+        return refill_soon_after_failure();
+      }
+      failures_ = 0;
+      if (stopping_) return shells_.retire(*shell, {});
+      (*shell)->on_init_gone = [this, gone = *shell] {
+        std::erase(empty_, gone);
+        shells_.retire(gone, {});
+        schedule_refill();
+      };
+      empty_.push_back(*shell);
+      if (refill_timer_ == 0) refill();
+    });
+  }
+}
+
+bool Rooms::full() const {
+  for (std::size_t v = 0; v < kVariants; ++v)
+    if (warm_[v].size() < config_.workers[v]) return false;
+  return empty_.size() >= config_.shells;
+}
+
+Rooms::Counts Rooms::counts() const {
+  Counts counts{.empty = empty_.size(), .recycled = recycled_.size()};
+  for (std::size_t v = 0; v < kVariants; ++v) counts.warm[v] = warm_[v].size();
+  return counts;
+}
+
+void Rooms::stop() {
+  stopping_ = true;
+  loop_.cancel(refill_timer_);
+  refill_timer_ = 0;
+  for (auto& pool : warm_)
+    for (auto& room : std::exchange(pool, {})) give_back(std::move(room), {});
+  for (Shell* shell : std::exchange(empty_, {})) shells_.retire(shell, {});
+  for (Shell* shell : std::exchange(recycled_, {})) shells_.retire(shell, {});
+}
+
+}  // namespace vitrine::keeper

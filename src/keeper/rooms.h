@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rooms: a shell with a sealed, ready worker in it, made before anybody asks where that pays.
+//
+// Rehearsed workers wait in a pool per variant, empty shells in another. Both are filled again when
+// no request came for a moment, not at the hand-over, which would triple its latency.
+// Only one-shots, which leave nothing that their client could ask for later, are given recycled
+// shells: everything of the last worker is killed, and the next one makes itself new scratch
+// filesystems, an ipc namespace and Landlock rules before it is sealed.
+//
+// Ownership: a Room belongs to whoever took it, and must come back through give_back() or refresh().
+// Threading: the keeper's loop.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "keeper/shells.h"
+#include "keeper/zygotes.h"
+#include "model/session.h"
+#include "wire/control.h"
+
+namespace vitrine::keeper {
+
+struct PoolConfig {
+  std::array<std::uint32_t, kVariants> workers{0, 4, 0};  // rehearsed, per variant
+  std::uint32_t shells = 4;             // empty
+  std::uint32_t recycled = 32;          // empty, used before, for one-shots only
+  std::uint32_t uses_per_shell = 1000;  // then a recycled shell is taken down
+};
+
+struct Worker {
+  int pid = -1;
+  std::shared_ptr<void> lease = {};
+  Fd socket = {};  // the client's end; the client gets a copy
+  Fd out = {};
+  Fd err = {};
+};
+
+struct Room {
+  Shell* shell = nullptr;
+  Worker worker = {};
+  Variant variant = Variant::loaded;
+  Lifetime lifetime = Lifetime::session;
+  std::uint64_t oom_kills = 0;         // before this worker
+  bool killed_for_memory = false;
+  std::optional<Death> death = {};     // of the worker
+  std::function<void(Death)> on_death = {};  // called once, from the loop
+};
+
+class Rooms {
+ public:
+  struct Taken {
+    std::unique_ptr<Room> room;
+    Source source = Source::warm;
+  };
+  using Take = std::function<void(Result<Taken>)>;
+
+  Rooms(Loop& loop, Reaper& reaper, Shells& shells, Zygotes& zygotes, PoolConfig config)
+      : loop_(loop), reaper_(reaper), shells_(shells), zygotes_(zygotes), config_(config) {}
+
+  // `taken` is called once, now (warm) or later.
+  void take(const wire::Create& request, Take taken);
+  // Kills what is inside; `gone` when nothing of it is left, or it waits for the next one-shot.
+  void give_back(std::unique_ptr<Room> room, std::function<void()> gone);
+  // The same files, a new worker.
+  void refresh(std::unique_ptr<Room> room, Take taken);
+
+  void signal(const Room& room, int signal, std::uint64_t execution) const;
+  // All that session code started, not only the worker.
+  void kill_worker(Room& room);
+  Result<wire::Used> usage(const Room& room) const;
+
+  // Fills the pools; called once at the start, then by itself.
+  void refill();
+  bool full() const;
+  struct Counts {
+    std::array<std::size_t, kVariants> warm{};
+    std::size_t empty = 0;
+    std::size_t recycled = 0;
+  };
+  Counts counts() const;
+  void stop();
+  void inject_fault(std::uint32_t fail_at) { fail_at_ = fail_at; }
+
+ private:
+  enum class Rehearse { no, yes };
+  struct Start {
+    std::unique_ptr<Room> room;
+    Source source = Source::forked;
+    Take taken;
+    TimerId timer = 0;
+    bool joined = false;
+    bool ready = false;
+  };
+
+  void furnish(Shell* shell, const wire::Create& request, Rehearse rehearse, Source source,
+               Take taken);
+  void worker_forked(const std::shared_ptr<Start>& start, Result<Born> born);
+  void worker_spoke(const std::shared_ptr<Start>& start);
+  void conclude(const std::shared_ptr<Start>& start);
+  void abandon(const std::shared_ptr<Start>& start, Error error);
+  void watch_room(Room& room);
+  void worker_ended(Room& room, Ending ending);
+  void out_of_memory(Room& room);
+  void recycle(Shell* shell, int tries, std::function<void()> gone);
+  bool may_recycle(const Room& room) const;
+  void schedule_refill();
+  void refill_soon_after_failure();
+
+  Loop& loop_;
+  Reaper& reaper_;
+  Shells& shells_;
+  Zygotes& zygotes_;
+  PoolConfig config_;
+  std::uint32_t fail_at_ = 0;
+  bool stopping_ = false;
+  std::array<std::deque<std::unique_ptr<Room>>, kVariants> warm_;
+  std::array<std::uint32_t, kVariants> warming_{};
+  std::deque<Shell*> empty_;
+  std::deque<Shell*> recycled_;
+  std::uint32_t building_ = 0;
+  std::uint32_t failures_ = 0;
+  TimerId refill_timer_ = 0;
+  Clock::time_point refill_latest_{};
+};
+
+}  // namespace vitrine::keeper

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "keeper/sessions.h"
+
+#include <sys/epoll.h>
+
+#include <csignal>
+
+#include "keeper/log.h"
+#include "wire/signals.h"
+
+namespace vitrine::keeper {
+
+namespace {
+
+constexpr std::chrono::milliseconds kGrace{1'000};  // from the interrupt to the kill
+
+Error no_such_session() {
+  return Error{.code = Code::not_found,
+               .message = "there is no such session",
+               .remedy = "create a session first"};
+}
+
+}  // namespace
+
+Sessions::Sessions(Loop& loop, Rooms& rooms, std::uint32_t capacity, Notify notify)
+    : loop_(loop), rooms_(rooms), capacity_(capacity), notify_(std::move(notify)) {}
+
+Sessions::Session* Sessions::find(std::uint64_t id) {
+  auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+Result<Sessions::Session*> Sessions::find_live(std::uint64_t id) {
+  Session* session = find(id);
+  if (session == nullptr) return no_such_session();
+  if (!session->room || session->death)
+    return Error{.code = Code::unavailable,
+                 .message = "the session is dead",
+                 .remedy = "reset or end it"};
+  return session;
+}
+
+void Sessions::create(const wire::Create& request, std::uint64_t owner, Opened opened) {
+  if (Status valid = request.limits.validate(); !valid) return opened(std::move(valid.error()));
+  if (stopping_ || sessions_.size() >= capacity_)
+    return opened(Error{.code = Code::unavailable,
+                        .message = stopping_ ? "the keeper is stopping" : "all sessions are taken",
+                        .remedy = "try again later, or end a session"});
+  const std::uint64_t id = ++last_id_;
+  sessions_[id] = {.id = id, .owner = owner, .request = request};
+  fill(id, std::move(opened));
+}
+
+// Gives a session that has none a room.
+void Sessions::fill(std::uint64_t id, Opened opened) {
+  const wire::Create request = sessions_.at(id).request;
+  rooms_.take(request, [this, id, opened = std::move(opened)](Result<Rooms::Taken> taken) {
+    Session* session = find(id);
+    if (!taken) {
+      if (session != nullptr) {
+        if (auto after = std::move(session->after_fill)) after();
+        else sessions_.erase(id);
+      }
+      return opened(std::move(taken.error()));
+    }
+    if (session == nullptr || stopping_) {
+      rooms_.give_back(std::move(taken->room), {});
+      return opened(Error{Code::unavailable, "the session was ended meanwhile"});
+    }
+    move_in(*session, std::move(taken->room));
+    if (auto after = std::move(session->after_fill)) {
+      opened(Error{Code::unavailable, "the session was ended meanwhile"});
+      return after();
+    }
+    opened(wire::Opened{id, taken->source});
+  });
+}
+
+void Sessions::move_in(Session& session, std::unique_ptr<Room> room) {
+  const std::uint64_t id = session.id;
+  session.death.reset();
+  session.killing.reset();
+  session.watched = 0;
+  session.room = std::move(room);
+  session.room->on_death = [this, id](Death death) { worker_ended(id, death); };
+}
+
+void Sessions::reset(const wire::Reset& request, std::uint64_t owner, Opened opened) {
+  Session* session = find(request.session);
+  if (session == nullptr) return opened(no_such_session());
+  if (!session->room || session->after_fill)
+    return opened(Error{Code::conflict, "the session is being made or reset already"});
+  session->owner = owner;
+  unwatch_now(*session);
+  const std::uint64_t id = session->id;
+  std::unique_ptr<Room> old = std::move(session->room);
+  if (request.files == Files::wipe) {
+    rooms_.give_back(std::move(old), {});
+    return fill(id, std::move(opened));
+  }
+  rooms_.refresh(std::move(old), [this, id, opened = std::move(opened)](Result<Rooms::Taken> taken) {
+    Session* now = find(id);
+    if (!taken) {
+      if (now != nullptr) sessions_.erase(id);
+      return opened(std::move(taken.error()));
+    }
+    if (now == nullptr) {
+      rooms_.give_back(std::move(taken->room), {});
+      return opened(Error{Code::unavailable, "the session was ended meanwhile"});
+    }
+    move_in(*now, std::move(taken->room));
+    opened(wire::Opened{id, taken->source});
+  });
+}
+
+Result<wire::Opened> Sessions::attach(std::uint64_t id, std::uint64_t owner) {
+  Result<Session*> session = find_live(id);
+  if (!session) return std::move(session.error());
+  (*session)->owner = owner;
+  return wire::Opened{id, Source::warm};
+}
+
+void Sessions::end(std::uint64_t id, Done done) {
+  Session* session = find(id);
+  if (session == nullptr) return done(no_such_session());
+  if (!session->room) {  // being made: end it as soon as it is
+    if (session->after_fill) return done(Error{Code::conflict, "the session is being ended"});
+    session->after_fill = [this, id, done = std::move(done)] { end(id, done); };
+    return;
+  }
+  unwatch_now(*session);
+  std::unique_ptr<Room> room = std::move(session->room);
+  sessions_.erase(id);
+  rooms_.give_back(std::move(room), [done = std::move(done)] { done(ok()); });
+}
+
+void Sessions::worker_ended(std::uint64_t id, Death death) {
+  Session* session = find(id);
+  if (session == nullptr) return;
+  unwatch_now(*session);
+  if (session->killing && death.cause != Cause::oom) death.cause = *session->killing;
+  session->death = death;
+  notify_(session->owner, wire::Died{id, death});
+}
+
+Status Sessions::interrupt(std::uint64_t id, std::uint64_t execution) {
+  Result<Session*> session = find_live(id);
+  if (!session) return std::move(session.error());
+  rooms_.signal(*(*session)->room, wire::interrupt_signal(), execution);
+  return ok();
+}
+
+Status Sessions::ask_stack(std::uint64_t id, std::uint64_t execution) {
+  Result<Session*> session = find_live(id);
+  if (!session) return std::move(session.error());
+  rooms_.signal(*(*session)->room, wire::stack_signal(), execution);
+  return ok();
+}
+
+Status Sessions::watch(const wire::Watch& request) {
+  Result<Session*> session = find_live(request.session);
+  if (!session) return std::move(session.error());
+  unwatch_now(**session);
+  constexpr std::uint64_t kDay = 24ull * 3600 * 1000;
+  const std::uint64_t id = request.session;
+  (*session)->watched = request.execution;
+  (*session)->deadline =
+      loop_.after(std::chrono::milliseconds(std::min(request.milliseconds, kDay)),
+                  [this, id] { deadline_passed(id); });
+  return ok();
+}
+
+Status Sessions::unwatch(const wire::Unwatch& request) {
+  Session* session = find(request.session);
+  if (session == nullptr) return no_such_session();
+  if (session->watched == request.execution) unwatch_now(*session);
+  return ok();
+}
+
+void Sessions::unwatch_now(Session& session) {
+  loop_.cancel(session.deadline);
+  session.deadline = 0;
+  session.watched = 0;
+}
+
+void Sessions::deadline_passed(std::uint64_t id) {
+  Session& session = sessions_.at(id);
+  notify_(session.owner, wire::TimedOut{id, session.watched});
+  rooms_.signal(*session.room, wire::stack_signal(), session.watched);
+  rooms_.signal(*session.room, wire::interrupt_signal(), session.watched);
+  session.deadline = loop_.after(kGrace, [this, id] {
+    Session& late = sessions_.at(id);
+    late.deadline = 0;
+    late.killing = Cause::timeout;
+    rooms_.kill_worker(*late.room);
+  });
+}
+
+Status Sessions::kill(std::uint64_t id) {
+  Result<Session*> session = find_live(id);
+  if (!session) return std::move(session.error());
+  (*session)->killing = Cause::killed;
+  rooms_.kill_worker(*(*session)->room);
+  return ok();
+}
+
+Result<wire::Used> Sessions::usage(std::uint64_t id) {
+  Session* session = find(id);
+  if (session == nullptr || !session->room) return no_such_session();
+  return rooms_.usage(*session->room);
+}
+
+wire::Listed Sessions::list() const {
+  wire::Listed listed;
+  for (const auto& [id, session] : sessions_)
+    if (session.room)
+      listed.sessions.push_back({id, session.death.has_value(), session.watched});
+  return listed;
+}
+
+std::vector<int> Sessions::descriptors(std::uint64_t id) const {
+  const Worker& worker = sessions_.at(id).room->worker;
+  return {worker.socket.get(), worker.out.get(), worker.err.get()};
+}
+
+void Sessions::stop() {
+  stopping_ = true;
+  std::vector<std::uint64_t> ids;
+  for (const auto& [id, session] : sessions_) ids.push_back(id);
+  for (std::uint64_t id : ids) end(id, [](Status) {});
+}
+
+}  // namespace vitrine::keeper

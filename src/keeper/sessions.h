@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions: who owns which room, until when an execution may run, and why a worker is gone.
+//
+// Truth:     causes of death come from the kernel (wait status, cgroup) and from what the keeper
+//            itself did, never from the worker.
+// Threading: the keeper's loop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "keeper/rooms.h"
+#include "wire/control.h"
+
+namespace vitrine::keeper {
+
+class Sessions {
+ public:
+  using Opened = std::function<void(Result<wire::Opened>)>;
+  using Done = std::function<void(Status)>;
+  using Notify = std::function<void(std::uint64_t owner, const wire::Event&)>;
+
+  Sessions(Loop& loop, Rooms& rooms, std::uint32_t capacity, Notify notify);
+
+  // `opened` is called once, now or later; the descriptors are then at descriptors().
+  void create(const wire::Create& request, std::uint64_t owner, Opened opened);
+  // A fresh worker under the same id: in a new room, or (files kept) in the old one.
+  void reset(const wire::Reset& request, std::uint64_t owner, Opened opened);
+  Result<wire::Opened> attach(std::uint64_t session, std::uint64_t owner);
+  // `done` when nothing of it is left.
+  void end(std::uint64_t session, Done done);
+
+  Status interrupt(std::uint64_t session, std::uint64_t execution);
+  Status ask_stack(std::uint64_t session, std::uint64_t execution);
+  Status watch(const wire::Watch& request);
+  Status unwatch(const wire::Unwatch& request);
+  Status kill(std::uint64_t session);
+  Result<wire::Used> usage(std::uint64_t session);
+  wire::Listed list() const;
+  std::size_t count() const { return sessions_.size(); }
+
+  // {session socket, stdout, stderr} of a live session; plain looks.
+  std::vector<int> descriptors(std::uint64_t session) const;
+
+  // Ends all; nothing new is accepted.
+  void stop();
+
+ private:
+  struct Session {
+    std::uint64_t id = 0;
+    std::uint64_t owner = 0;
+    wire::Create request;
+    std::unique_ptr<Room> room = {};       // null while it is being made
+    std::optional<Death> death = {};
+    std::optional<Cause> killing = {};     // why we are about to kill its worker
+    std::uint64_t watched = 0;             // execution
+    TimerId deadline = 0;
+    std::function<void()> after_fill = {};  // it is to be ended as soon as it is made
+  };
+
+  void fill(std::uint64_t id, Opened opened);
+  void move_in(Session& session, std::unique_ptr<Room> room);
+  void worker_ended(std::uint64_t id, Death death);
+  void deadline_passed(std::uint64_t id);
+  void unwatch_now(Session& session);
+  Session* find(std::uint64_t id);
+  Result<Session*> find_live(std::uint64_t id);
+
+  Loop& loop_;
+  Rooms& rooms_;
+  std::uint32_t capacity_;
+  Notify notify_;
+  std::uint64_t last_id_ = 0;
+  bool stopping_ = false;
+  std::unordered_map<std::uint64_t, Session> sessions_;
+};
+
+}  // namespace vitrine::keeper

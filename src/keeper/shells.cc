@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "keeper/shells.h"
+
+#include <sys/epoll.h>
+
+#include <csignal>
+
+#include "base/packet.h"
+#include "keeper/log.h"
+
+namespace vitrine::keeper {
+
+namespace {
+
+constexpr std::chrono::milliseconds kBuildTime{15'000};
+// init and a little air for the helpers of a session.
+constexpr std::uint32_t kOwnProcesses = 4;
+
+}  // namespace
+
+Shells::Shells(Loop& loop, Reaper& reaper, jail::CgroupTree* cgroups, BuilderConfig config)
+    : loop_(loop), reaper_(reaper), cgroups_(cgroups), config_(config) {}
+
+Status Shells::start() {
+  Result<Builder> builder = start_builder(config_);
+  if (!builder) return std::move(builder.error());
+  builder_ = std::move(*builder);
+  reaper_.watch(builder_.process.pid, [this](Ending) { builder_died(); });
+  return loop_.watch(builder_.control.get(), EPOLLIN,
+                     [this](std::uint32_t) { read_builder(); });
+}
+
+void Shells::builder_died() {
+  log_warning("the builder died; starting another");
+  if (builder_.control) loop_.unwatch(builder_.control.get());
+  builder_ = {};
+  // What it had not cloned yet will never come; what it had goes on by itself.
+  std::vector<std::uint64_t> lost;
+  for (auto& [id, build] : building_)
+    if (build.shell->init < 0) lost.push_back(id);
+  for (std::uint64_t id : lost) fail(id, Error{Code::unavailable, "the builder died"});
+  auto zygotes = std::move(zygotes_);
+  zygotes_.clear();
+  for (auto& [id, cloned] : zygotes) cloned(Error{Code::unavailable, "the builder died"});
+  if (Status s = start(); !s) {
+    log_error(s.error().describe());
+    loop_.after(std::chrono::milliseconds(200), [this] {
+      if (!builder_.control) builder_died();
+    });
+  }
+}
+
+Result<std::unique_ptr<Shell>> Shells::prepare(std::uint64_t id, const Limits& limits) {
+  auto shell = std::make_unique<Shell>();
+  shell->id = id;
+  shell->limits = limits;
+  if (free_slots_.empty()) {
+    if (config_.ids.count > 1 && next_slot_ + 2 > config_.ids.count)
+      return Error{Code::over_limit, "no user id is left for another session"};
+    shell->slot = next_slot_++;
+  } else {
+    shell->slot = free_slots_.back();
+    free_slots_.pop_back();
+  }
+  if (cgroups_ == nullptr) return shell;
+  Result<jail::Cgroup> cgroup = cgroups_->make("s" + std::to_string(id));
+  if (!cgroup) {
+    free_slots_.push_back(shell->slot);
+    return std::move(cgroup.error());
+  }
+  shell->cgroup = std::move(*cgroup);
+  // Files live in memory: their quota comes on top, so that they do not eat the other one.
+  const jail::CgroupHost& host = cgroups_->host();
+  jail::CgroupLimits wanted;
+  if (host.memory) wanted.memory_bytes = limits.memory_bytes + limits.disk_bytes;
+  if (host.pids) wanted.pids = limits.processes + kOwnProcesses;
+  if (host.cpu) wanted.cpu_permille = limits.cpu_permille;
+  if (Status s = shell->cgroup->set_limits(wanted); !s) {
+    clean_up(std::move(shell), {});
+    return std::move(s.error());
+  }
+  return shell;
+}
+
+void Shells::build(const Limits& limits, Built built) {
+  const std::uint64_t id = ++last_id_;
+  auto later = [&](Error error) {
+    loop_.after({}, [built = std::move(built), error = std::move(error)] { built(error); });
+  };
+  if (!builder_.control) return later(Error{Code::unavailable, "the builder is starting"});
+  Result<std::unique_ptr<Shell>> shell = prepare(id, limits);
+  if (!shell) return later(std::move(shell.error()).during("preparing a shell"));
+  Result<FdPair> channel = make_socketpair();
+  if (!channel) {
+    clean_up(std::move(*shell), {});
+    return later(std::move(channel.error()));
+  }
+  const BuildShell request{.shell = id,
+                           .slot = (*shell)->slot,
+                           .disk_bytes = limits.disk_bytes,
+                           .inodes = inodes_for(limits),
+                           .fail_at = fail_at_};
+  Status sent = send_build_shell(builder_.control.get(), request, channel->second.get());
+  if (sent)
+    sent = loop_.watch(channel->first.get(), EPOLLIN, [this, id](std::uint32_t) {
+      read_channel(id);
+    });
+  if (!sent) {
+    clean_up(std::move(*shell), {});
+    return later(std::move(sent.error()).during("asking the builder"));
+  }
+  building_[id] = {.shell = std::move(*shell),
+                   .channel = std::move(channel->first),
+                   .built = std::move(built),
+                   .timer = loop_.after(kBuildTime, [this, id] {
+                     fail(id, Error{Code::timed_out, "building a shell took too long"});
+                   })};
+}
+
+void Shells::read_builder() {
+  Result<Cloned> cloned = receive_cloned(builder_.control.get());
+  if (!cloned) {
+    if (cloned.error().code == Code::timed_out) return;
+    loop_.unwatch(builder_.control.get());  // the reaper tells the rest
+    reaper_.signal(builder_.process.pid, SIGKILL);
+    return;
+  }
+  if (auto zygote = zygotes_.find(cloned->what); zygote != zygotes_.end()) {
+    auto handler = std::move(zygote->second);
+    zygotes_.erase(zygote);
+    if (cloned->pid < 0)
+      handler(Error{Code::internal, cloned->error});
+    else
+      handler(cloned->pid);
+    return;
+  }
+  auto found = building_.find(cloned->what);
+  if (found != building_.end()) return init_cloned(found->second, *cloned);
+  if (cloned->pid > 0) {  // given up meanwhile
+    reaper_.watch(cloned->pid, [](Ending) {});
+    reaper_.signal(cloned->pid, SIGKILL);
+  }
+}
+
+void Shells::init_cloned(Build& build, const Cloned& cloned) {
+  const std::uint64_t id = build.shell->id;
+  if (cloned.pid < 0) return fail(id, Error{Code::internal, cloned.error});
+  Shell* shell = build.shell.get();
+  shell->init = cloned.pid;
+  reaper_.watch(shell->init, [this, id, shell](Ending) {
+    shell->init_gone = true;
+    if (building_.contains(id)) return fail(id, Error{Code::internal, "the shell died"});
+    if (shell->on_init_gone) shell->on_init_gone();
+  });
+  if (shell->cgroup)
+    if (Status s = shell->cgroup->join_init(shell->init); !s) return fail(id, std::move(s.error()));
+  if (Status s = send_packet(build.channel.get(), "go", {}, Wait::dont); !s)
+    return fail(id, std::move(s.error()));
+}
+
+void Shells::read_channel(std::uint64_t id) {
+  Build& build = building_.at(id);
+  Result<Packet> packet = receive_packet(build.channel.get(), 4096, 2, Wait::dont);
+  if (!packet) {
+    if (packet.error().code == Code::timed_out) return;
+    if (build.ready) return finish(id);  // exec closed the channel: init stands
+    return fail(id, Error{Code::internal, "the shell died"});
+  }
+  if (packet->bytes.empty() || packet->bytes[0] != '\0')
+    return fail(id, Error{Code::internal, packet->bytes.substr(1)});
+  if (packet->fds.empty()) return fail(id, Error{Code::internal, "the shell has no home"});
+  build.shell->home = std::move(packet->fds[0]);
+  if (packet->fds.size() > 1) build.shell->ruleset = std::move(packet->fds[1]);
+  build.ready = true;
+}
+
+void Shells::finish(std::uint64_t id) {
+  Build build = std::move(building_.at(id));
+  building_.erase(id);
+  loop_.cancel(build.timer);
+  loop_.unwatch(build.channel.get());
+  Shell* shell = build.shell.get();
+  if (shell->cgroup && cgroups_->host().memory) {
+    Result<Fd> oom = shell->cgroup->oom_event();
+    if (!oom) {
+      clean_up(std::move(build.shell), [built = std::move(build.built), error = oom.error()] {
+        built(error);
+      });
+      return;
+    }
+    shell->oom = std::move(*oom);
+  }
+  shells_[id] = std::move(build.shell);
+  build.built(shell);
+}
+
+void Shells::fail(std::uint64_t id, Error error) {
+  Build build = std::move(building_.at(id));
+  building_.erase(id);
+  loop_.cancel(build.timer);
+  loop_.unwatch(build.channel.get());
+  clean_up(std::move(build.shell),
+           [built = std::move(build.built), error = std::move(error)]() mutable {
+             built(std::move(error).during("building a shell"));
+           });
+}
+
+void Shells::retire(Shell* shell, std::function<void()> gone) {
+  auto found = shells_.find(shell->id);
+  std::unique_ptr<Shell> owned = std::move(found->second);
+  shells_.erase(found);
+  clean_up(std::move(owned), std::move(gone));
+}
+
+void Shells::clean_up(std::unique_ptr<Shell> shell, std::function<void()> gone) {
+  if (shell->oom) loop_.unwatch(shell->oom.get());
+  shell->oom.reset();
+  shell->home.reset();
+  auto finish = [this, gone = std::move(gone)](Shell& last) {
+    if (last.cgroup)
+      if (Status s = last.cgroup->remove(); !s)
+        log_error(std::move(s.error()).during("removing a session's cgroup").describe());
+    free_slots_.push_back(last.slot);
+    if (gone) loop_.after({}, gone);
+  };
+  if (shell->init < 0 || shell->init_gone) return finish(*shell);
+  // Everything inside dies with init, and init is reaped last.
+  reaper_.signal(shell->init, SIGKILL);
+  if (shell->cgroup) (void)shell->cgroup->kill_all();
+  const int init = shell->init;
+  std::shared_ptr<Shell> last = std::move(shell);
+  reaper_.watch(init, [finish, last](Ending) { finish(*last); });
+}
+
+Status Shells::start_zygote(const StartZygote& request, int socket, int zygote_filter,
+                            int worker_filter, std::function<void(Result<int>)> cloned) {
+  if (!builder_.control) return Error{Code::unavailable, "the builder is starting"};
+  const std::uint64_t id = ++last_id_;
+  StartZygote numbered = request;
+  numbered.zygote = id;
+  if (Status s = send_start_zygote(builder_.control.get(), numbered, socket, zygote_filter,
+                                   worker_filter);
+      !s)
+    return s;
+  zygotes_[id] = std::move(cloned);
+  return ok();
+}
+
+}  // namespace vitrine::keeper

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keeper's shells: built by the builder, held by their init, taken down without a trace.
+//
+// Ownership: this class owns every Shell from build() to the end of retire(); others hold plain
+//            pointers that stay good until they call retire().
+// Threading: the keeper's loop.
+// Failure:   a shell that cannot be built gives an Error and leaves nothing behind.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "jail/cgroup_tree.h"
+#include "keeper/builder.h"
+#include "keeper/loop.h"
+#include "keeper/reaper.h"
+#include "model/limits.h"
+
+namespace vitrine::keeper {
+
+struct Shell {
+  std::uint64_t id = 0;
+  std::uint32_t slot = 0;
+  Limits limits;
+  int init = -1;  // pid, a child of the keeper
+  bool init_gone = false;
+  Fd home;        // O_PATH of /home/sandbox; outlives the processes
+  Fd ruleset;     // Landlock
+  std::optional<jail::Cgroup> cgroup;
+  Fd oom;         // readable after the kernel killed for memory
+  std::uint32_t uses = 0;  // workers that lived here
+
+  std::function<void()> on_init_gone;  // set by whoever uses the shell
+};
+
+inline constexpr std::uint64_t kInodesPerMiB = 256;
+inline std::uint64_t inodes_for(const Limits& limits) {
+  return 1024 + (limits.disk_bytes >> 20) * kInodesPerMiB;
+}
+
+class Shells {
+ public:
+  using Built = std::function<void(Result<Shell*>)>;
+
+  Shells(Loop& loop, Reaper& reaper, jail::CgroupTree* cgroups, BuilderConfig config);
+
+  // Starts the builder, now and whenever it dies.
+  Status start();
+
+  // `built` is called once, later.
+  void build(const Limits& limits, Built built);
+
+  // Kills all that is inside; `gone` is called when every process is reaped and the cgroup removed.
+  void retire(Shell* shell, std::function<void()> gone);
+
+  // Used by zygotes, which the builder makes too.
+  Status start_zygote(const StartZygote& request, int socket, int zygote_filter, int worker_filter,
+                      std::function<void(Result<int>)> cloned);
+
+  std::size_t alive() const { return shells_.size(); }
+  int builder_pid() const { return builder_.process.pid; }
+  void inject_fault(std::uint32_t fail_at) { fail_at_ = fail_at; }
+
+ private:
+  struct Build {
+    std::unique_ptr<Shell> shell;
+    Fd channel;
+    Built built;
+    TimerId timer = 0;
+    std::string failure;
+    bool ready = false;
+  };
+
+  void read_builder();
+  void builder_died();
+  void init_cloned(Build& build, const Cloned& cloned);
+  void read_channel(std::uint64_t id);
+  void fail(std::uint64_t id, Error error);
+  void finish(std::uint64_t id);
+  void clean_up(std::unique_ptr<Shell> shell, std::function<void()> gone);
+  Result<std::unique_ptr<Shell>> prepare(std::uint64_t id, const Limits& limits);
+
+  Loop& loop_;
+  Reaper& reaper_;
+  jail::CgroupTree* cgroups_;  // null: this host has none for us
+  BuilderConfig config_;
+  Builder builder_;
+  std::uint64_t last_id_ = 0;
+  std::uint32_t next_slot_ = 0;
+  std::uint32_t fail_at_ = 0;
+  std::vector<std::uint32_t> free_slots_;
+  std::unordered_map<std::uint64_t, Build> building_;
+  std::unordered_map<std::uint64_t, std::function<void(Result<int>)>> zygotes_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Shell>> shells_;
+};
+
+}  // namespace vitrine::keeper

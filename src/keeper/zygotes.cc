@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "keeper/zygotes.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <string>
+
+#include "base/packet.h"
+#include "keeper/log.h"
+
+namespace vitrine::keeper {
+
+namespace {
+
+constexpr std::chrono::milliseconds kWarmTime{60'000};
+constexpr std::uint32_t kMaxFailures = 5;  // in a row, before waiting requests are refused
+
+// The environment of every session, built here and nowhere else: the interpreter starts with it, so
+// no worker has to change it after the fork.
+std::vector<std::string> environment(Variant variant) {
+  std::vector<std::string> variables{
+      "PATH=/home/sandbox/.local/bin:/usr/local/bin:/usr/bin:/bin",
+      "HOME=/home/sandbox",
+      "USER=sandbox",
+      "LOGNAME=sandbox",
+      "SHELL=/bin/bash",
+      "LANG=C.UTF-8",
+      "TZ=UTC",
+      "TERM=dumb",
+      "TMPDIR=/tmp",
+      "MPLBACKEND=module://vitrine_runtime.mpl_backend",
+      "OMP_NUM_THREADS=1",
+      "OPENBLAS_NUM_THREADS=1",
+      "PYTHONDONTWRITEBYTECODE=1",
+      // For the interpreter's own start; the library takes them out before Python looks.
+      "LD_PRELOAD=/usr/lib/vitrine/_vitrine.so",
+      "LD_BIND_NOW=1",
+      "GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+  };
+  if (variant == Variant::seeded) variables.emplace_back("PYTHONHASHSEED=0");
+  return variables;
+}
+
+std::string_view warm_name(Variant variant) {
+  return variant == Variant::bare ? "bare" : "loaded";
+}
+
+std::shared_ptr<void> lease(std::shared_ptr<std::uint32_t> alive) {
+  ++*alive;
+  return {nullptr, [alive](void*) { --*alive; }};
+}
+
+}  // namespace
+
+void Zygotes::want(Variant variant) {
+  Line& wanted = line(variant);
+  if (!wanted.current && !wanted.next) start(variant);
+}
+
+bool Zygotes::warm(Variant variant) const { return line(variant).current != nullptr; }
+
+std::vector<Zygotes::Condition> Zygotes::conditions() const {
+  std::vector<Condition> all;
+  for (const Line& one : lines_)
+    for (const auto& zygote : {one.current, one.next})
+      if (zygote)
+        all.push_back(
+            {zygote->variant, zygote->pid, zygote->warm, zygote->forks, *zygote->alive});
+  return all;
+}
+
+void Zygotes::on_warm(Variant variant, std::function<void(Status)> told) {
+  if (warm(variant)) return told(ok());
+  line(variant).listeners.push_back(std::move(told));
+}
+
+void Zygotes::start(Variant variant) {
+  if (stopping_) return;
+  auto zygote = std::make_shared<Zygote>();
+  zygote->variant = variant;
+  line(variant).next = zygote;
+  Result<FdPair> pair = make_socketpair();
+  if (!pair) return died(zygote);
+  zygote->control = std::move(pair->first);
+  const std::string boot = "from vitrine_runtime import boot; boot.main('" +
+                           std::string(warm_name(variant)) + "')";
+  StartZygote request{.argv = {"/usr/bin/python3", "-c", boot},
+                      .environment = environment(variant)};
+  Status sent = shells_.start_zygote(
+      request, pair->second.get(), config_.zygote_filter, config_.worker_filter,
+      [this, zygote](Result<int> pid) {
+        if (!pid) {
+          log_error(pid.error().describe());
+          return died(zygote);
+        }
+        zygote->pid = *pid;
+        reaper_.watch(*pid, [this, zygote](Ending) { died(zygote); });
+        (void)send_packet(zygote->control.get(), "go", {}, Wait::dont);
+      });
+  if (!sent) return died(zygote);
+  zygote->timer = loop_.after(kWarmTime, [this, zygote] {
+    log_error("a zygote did not become warm in time");
+    if (zygote->pid > 0) reaper_.signal(zygote->pid, SIGKILL);
+  });
+  (void)loop_.watch(zygote->control.get(), EPOLLIN,
+                    [this, zygote](std::uint32_t) { read(zygote); });
+}
+
+void Zygotes::read(const std::shared_ptr<Zygote>& zygote) {
+  wire::ForkReply reply;
+  const ssize_t got = ::recv(zygote->control.get(), &reply, sizeof reply, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got != sizeof reply) {
+    loop_.unwatch(zygote->control.get());  // the reaper tells the rest
+    return;
+  }
+  if (reply.request == 0) return became_warm(zygote);
+  auto found = zygote->waiting.find(reply.request);
+  if (found == zygote->waiting.end()) return;
+  Forked forked = std::move(found->second);
+  zygote->waiting.erase(found);
+  if (reply.pid < 0)
+    forked(Error::from_errno("forking a worker", -reply.pid));
+  else
+    forked(Born{reply.pid, lease(zygote->alive)});
+  // An old one leaves when its last answer is in.
+  if (zygote != line(zygote->variant).current && zygote->waiting.empty()) retire(zygote);
+}
+
+void Zygotes::became_warm(const std::shared_ptr<Zygote>& zygote) {
+  Line& mine = line(zygote->variant);
+  if (mine.next != zygote) return;
+  loop_.cancel(zygote->timer);
+  zygote->warm = true;
+  std::shared_ptr<Zygote> old = std::move(mine.current);
+  mine.current = std::move(mine.next);
+  mine.next.reset();
+  mine.failures = 0;
+  if (old && old->waiting.empty()) retire(old);
+  auto listeners = std::move(mine.listeners);
+  mine.listeners.clear();
+  for (auto& told : listeners) told(ok());
+  while (!mine.queue.empty() && mine.current) {
+    Queued queued = std::move(mine.queue.front());
+    mine.queue.pop_front();
+    send(mine, std::move(queued));
+  }
+}
+
+void Zygotes::retire(const std::shared_ptr<Zygote>& zygote) {
+  // It exits when its control socket ends.
+  if (!zygote->control) return;
+  loop_.unwatch(zygote->control.get());
+  zygote->control.reset();
+}
+
+void Zygotes::fail_queue(Line& failed, const Error& error) {
+  auto queue = std::move(failed.queue);
+  failed.queue.clear();
+  for (Queued& queued : queue) queued.forked(error);
+  auto listeners = std::move(failed.listeners);
+  failed.listeners.clear();
+  for (auto& told : listeners) told(error);
+}
+
+void Zygotes::died(const std::shared_ptr<Zygote>& zygote) {
+  Line& mine = line(zygote->variant);
+  loop_.cancel(zygote->timer);
+  if (zygote->control) loop_.unwatch(zygote->control.get());
+  zygote->control.reset();
+  auto waiting = std::move(zygote->waiting);
+  zygote->waiting.clear();
+  for (auto& [request, forked] : waiting)
+    forked(Error{Code::unavailable, "the zygote died before it answered"});
+  const bool serving = mine.current == zygote;
+  const bool starting = mine.next == zygote;
+  if (serving) mine.current.reset();
+  if (starting) mine.next.reset();
+  if (stopping_ || (!serving && !starting)) return;
+  log_warning("a zygote (" + std::string(to_string(zygote->variant)) + ") died" +
+              (starting ? " while it warmed up" : ""));
+  if (starting && ++mine.failures >= kMaxFailures)
+    fail_queue(mine, Error{.code = Code::unavailable,
+                           .message = "no Python can be started from the image",
+                           .remedy = "check the image: ./dev image --check"});
+  if (mine.next) return;
+  const auto delay = std::chrono::milliseconds(starting ? 100u << std::min(mine.failures, 6u) : 0u);
+  const Variant variant = zygote->variant;
+  loop_.after(delay, [this, variant] {
+    if (!line(variant).next) start(variant);
+  });
+}
+
+void Zygotes::send(Line& to, Queued queued) {
+  Zygote& zygote = *to.current;
+  queued.request.request = ++last_request_;
+  std::vector<int> fds;
+  for (const Fd& fd : queued.fds) fds.push_back(fd.get());
+  const std::string_view bytes(reinterpret_cast<const char*>(&queued.request),
+                               sizeof queued.request);
+  if (Status s = send_packet(zygote.control.get(), bytes, fds, Wait::dont); !s) {
+    loop_.after({}, [forked = std::move(queued.forked), error = s.error()] { forked(error); });
+    return;
+  }
+  zygote.waiting[queued.request.request] = std::move(queued.forked);
+  ++zygote.forks;
+  if (*zygote.alive >= config_.children_per_zygote && !to.next) start(zygote.variant);
+}
+
+void Zygotes::fork(Variant variant, const wire::ForkRequest& request, std::vector<Fd> fds,
+                   Forked forked) {
+  want(variant);
+  Line& to = line(variant);
+  Queued queued{request, std::move(fds), std::move(forked)};
+  if (to.current)
+    send(to, std::move(queued));
+  else
+    to.queue.push_back(std::move(queued));
+}
+
+void Zygotes::stop() {
+  stopping_ = true;
+  for (Line& one : lines_)
+    for (const auto& zygote : {one.current, one.next})
+      if (zygote && zygote->pid > 0) reaper_.signal(zygote->pid, SIGKILL);
+}
+
+}  // namespace vitrine::keeper

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The warm interpreters that workers are forked from, one line of them per variant.
+//
+// A zygote is replaced when it dies, and before its children become so many that forking slows down
+// (docs/engine.md): the next one warms up beside it, takes over, and the old one leaves. Workers are
+// children of the keeper, so a zygote's end touches none of them.
+// Threading: the keeper's loop.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "keeper/shells.h"
+#include "model/session.h"
+#include "wire/fork.h"
+
+namespace vitrine::keeper {
+
+struct ZygoteConfig {
+  int zygote_filter = -1;  // memfds with seccomp programs
+  int worker_filter = -1;
+  std::uint32_t children_per_zygote = 400;  // alive
+};
+
+// A forked worker. The lease counts it among its zygote's living children: drop it when it is gone.
+struct Born {
+  int pid = -1;
+  std::shared_ptr<void> lease;
+};
+
+class Zygotes {
+ public:
+  using Forked = std::function<void(Result<Born>)>;
+
+  Zygotes(Loop& loop, Reaper& reaper, Shells& shells, ZygoteConfig config)
+      : loop_(loop), reaper_(reaper), shells_(shells), config_(config) {}
+
+  // Begins to warm up a zygote of this variant, unless there is one.
+  void want(Variant variant);
+
+  // Forks as soon as the variant is warm; `forked` is called once, later. `fds` as in wire/fork.h,
+  // owned until they are sent.
+  void fork(Variant variant, const wire::ForkRequest& request, std::vector<Fd> fds, Forked forked);
+
+  bool warm(Variant variant) const;
+  struct Condition {
+    Variant variant{};
+    int pid = -1;
+    bool warm = false;
+    std::uint64_t forks = 0;
+    std::uint32_t alive = 0;
+  };
+  std::vector<Condition> conditions() const;
+  // Called once, when the variant becomes warm for the first time or its start has failed for good.
+  void on_warm(Variant variant, std::function<void(Status)> told);
+  void stop();
+
+ private:
+  struct Zygote {
+    Variant variant{};
+    int pid = -1;
+    Fd control;
+    bool warm = false;
+    std::uint64_t forks = 0;
+    std::shared_ptr<std::uint32_t> alive = std::make_shared<std::uint32_t>(0);
+    std::unordered_map<std::uint64_t, Forked> waiting;
+    TimerId timer = 0;
+  };
+  struct Queued {
+    wire::ForkRequest request;
+    std::vector<Fd> fds;
+    Forked forked;
+  };
+  struct Line {
+    std::shared_ptr<Zygote> current;
+    std::shared_ptr<Zygote> next;  // warming up
+    std::deque<Queued> queue;
+    std::uint32_t failures = 0;
+    std::vector<std::function<void(Status)>> listeners;
+  };
+
+  Line& line(Variant variant) { return lines_[static_cast<std::size_t>(variant)]; }
+  const Line& line(Variant variant) const { return lines_[static_cast<std::size_t>(variant)]; }
+  void start(Variant variant);
+  void read(const std::shared_ptr<Zygote>& zygote);
+  void became_warm(const std::shared_ptr<Zygote>& zygote);
+  void died(const std::shared_ptr<Zygote>& zygote);
+  void retire(const std::shared_ptr<Zygote>& zygote);
+  void send(Line& line, Queued queued);
+  void fail_queue(Line& line, const Error& error);
+
+  Loop& loop_;
+  Reaper& reaper_;
+  Shells& shells_;
+  ZygoteConfig config_;
+  std::uint64_t last_request_ = 0;
+  bool stopping_ = false;
+  std::array<Line, kVariants> lines_;
+};
+
+}  // namespace vitrine::keeper

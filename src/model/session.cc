@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/session.h"
+
+namespace vitrine {
+
+std::string_view to_string(Variant variant) {
+  switch (variant) {
+    case Variant::bare: return "bare";
+    case Variant::loaded: return "loaded";
+    case Variant::seeded: return "seeded";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Cause cause) {
+  switch (cause) {
+    case Cause::exited: return "exited";
+    case Cause::signalled: return "signalled";
+    case Cause::oom: return "oom";
+    case Cause::timeout: return "timeout";
+    case Cause::killed: return "killed";
+  }
+  return "unknown";
+}
+
+}  // namespace vitrine

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The closed sets that describe a session.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace vitrine {
+
+// Which zygote a session is forked from.
+enum class Variant : std::uint8_t {
+  bare = 0,    // the interpreter and the runtime
+  loaded = 1,  // numpy, pandas and matplotlib.pyplot imported
+  seeded = 2,  // as loaded, with a fixed hash seed
+};
+inline constexpr std::uint8_t kVariants = 3;
+
+enum class Lifetime : std::uint8_t {
+  session = 0,
+  one_shot = 1,  // one execution: its shell may be recycled for the next one-shot
+};
+
+enum class Files : std::uint8_t { wipe = 0, keep = 1 };
+
+// How a worker was had: ready and waiting, forked into a waiting shell, or everything built anew.
+enum class Source : std::uint8_t { warm = 0, forked = 1, built = 2 };
+
+// Why a session's worker is gone, as the kernel and the keeper know it.
+enum class Cause : std::uint8_t {
+  exited = 0,    // code = exit status
+  signalled = 1, // code = signal
+  oom = 2,
+  timeout = 3,
+  killed = 4,    // by request
+};
+struct Death {
+  Cause cause = Cause::exited;
+  std::int32_t code = 0;
+};
+
+std::string_view to_string(Variant variant);
+std::string_view to_string(Cause cause);
+
+}  // namespace vitrine

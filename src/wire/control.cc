@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/control.h"
+
+#include "wire/codec.h"
+
+namespace vitrine::wire {
+
+namespace {
+
+// Position in the variant is the number on the wire: append, never reorder.
+constexpr std::uint8_t kReply = 1;
+constexpr std::uint8_t kEvent = 2;
+
+template <class E>
+E get_enum(Reader& in, E last) {
+  const std::uint8_t value = in.u8();
+  if (value > static_cast<std::uint8_t>(last)) in.fail();
+  return in.failed() ? E{} : E{value};
+}
+
+template <class E>
+void put_enum(Writer& out, E value) {
+  out.u8(static_cast<std::uint8_t>(value));
+}
+
+void put_limits(Writer& out, const Limits& limits) {
+  out.u64(limits.memory_bytes).u32(limits.cpu_permille).u32(limits.processes);
+  out.u64(limits.disk_bytes).u64(limits.output_bytes);
+  out.u64(static_cast<std::uint64_t>(limits.exec_time.count()));
+  out.u64(static_cast<std::uint64_t>(limits.idle_time.count()));
+}
+
+std::chrono::milliseconds get_time(Reader& in) {
+  const std::uint64_t value = in.u64();
+  if (value > (1ull << 62)) in.fail();
+  return std::chrono::milliseconds(in.failed() ? 0 : static_cast<std::int64_t>(value));
+}
+
+Limits get_limits(Reader& in) {
+  Limits limits;
+  limits.memory_bytes = in.u64();
+  limits.cpu_permille = in.u32();
+  limits.processes = in.u32();
+  limits.disk_bytes = in.u64();
+  limits.output_bytes = in.u64();
+  limits.exec_time = get_time(in);
+  limits.idle_time = get_time(in);
+  return limits;
+}
+
+struct PutRequest {
+  Writer& out;
+  void operator()(const Create& r) {
+    put_enum(out, r.variant);
+    put_enum(out, r.lifetime);
+    put_limits(out, r.limits);
+  }
+  void operator()(const End& r) { out.u64(r.session); }
+  void operator()(const Interrupt& r) { out.u64(r.session).u64(r.execution); }
+  void operator()(const AskStack& r) { out.u64(r.session).u64(r.execution); }
+  void operator()(const Watch& r) { out.u64(r.session).u64(r.execution).u64(r.milliseconds); }
+  void operator()(const Unwatch& r) { out.u64(r.session).u64(r.execution); }
+  void operator()(const Kill& r) { out.u64(r.session); }
+  void operator()(const Reset& r) {
+    out.u64(r.session);
+    put_enum(out, r.files);
+  }
+  void operator()(const List&) {}
+  void operator()(const Attach& r) { out.u64(r.session); }
+  void operator()(const AskUsage& r) { out.u64(r.session); }
+  void operator()(const Info&) {}
+};
+
+Request get_request(Reader& in, std::uint8_t verb) {
+  switch (verb) {
+    case 0: {
+      Create create;
+      create.variant = get_enum(in, Variant::seeded);
+      create.lifetime = get_enum(in, Lifetime::one_shot);
+      create.limits = get_limits(in);
+      return create;
+    }
+    case 1: return End{in.u64()};
+    case 2: {
+      const std::uint64_t session = in.u64();
+      return Interrupt{session, in.u64()};
+    }
+    case 3: {
+      const std::uint64_t session = in.u64();
+      return AskStack{session, in.u64()};
+    }
+    case 4: {
+      const std::uint64_t session = in.u64();
+      const std::uint64_t execution = in.u64();
+      return Watch{session, execution, in.u64()};
+    }
+    case 5: {
+      const std::uint64_t session = in.u64();
+      return Unwatch{session, in.u64()};
+    }
+    case 6: return Kill{in.u64()};
+    case 7: {
+      const std::uint64_t session = in.u64();
+      return Reset{session, get_enum(in, Files::keep)};
+    }
+    case 8: return List{};
+    case 9: return Attach{in.u64()};
+    case 10: return AskUsage{in.u64()};
+    case 11: return Info{};
+    default: in.fail(); return Info{};
+  }
+}
+
+struct PutReply {
+  Writer& out;
+  void operator()(const Error& r) {
+    put_enum(out, r.code);
+    out.bytes(r.message).bytes(r.remedy);
+  }
+  void operator()(const Done&) {}
+  void operator()(const Opened& r) {
+    out.u64(r.session);
+    put_enum(out, r.source);
+  }
+  void operator()(const Listed& r) {
+    out.u32(static_cast<std::uint32_t>(r.sessions.size()));
+    for (const auto& entry : r.sessions)
+      out.u64(entry.session).u8(entry.dead ? 1 : 0).u64(entry.execution);
+  }
+  void operator()(const Used& r) {
+    out.u64(r.cpu_us).u64(r.memory_peak_bytes).u64(r.memory_now_bytes);
+  }
+  void operator()(const Told& r) { out.bytes(r.json); }
+};
+
+Reply get_reply(Reader& in, std::uint8_t kind) {
+  switch (kind) {
+    case 0: {
+      Error error;
+      error.code = get_enum(in, Code::internal);
+      error.message = in.text();
+      error.remedy = in.text();
+      return error;
+    }
+    case 1: return Done{};
+    case 2: {
+      const std::uint64_t session = in.u64();
+      return Opened{session, get_enum(in, Source::built)};
+    }
+    case 3: {
+      Listed listed;
+      for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n) {
+        const std::uint64_t session = in.u64();
+        const bool dead = in.u8() != 0;
+        listed.sessions.push_back({session, dead, in.u64()});
+      }
+      return listed;
+    }
+    case 4: {
+      Used used;
+      used.cpu_us = in.u64();
+      used.memory_peak_bytes = in.u64();
+      used.memory_now_bytes = in.u64();
+      return used;
+    }
+    case 5: return Told{in.text()};
+    default: in.fail(); return Done{};
+  }
+}
+
+}  // namespace
+
+std::string encode_request(std::uint32_t number, const Request& request) {
+  Writer out;
+  out.u8(static_cast<std::uint8_t>(request.index())).u32(number);
+  std::visit(PutRequest{out}, request);
+  return out.take();
+}
+
+Result<NumberedRequest> decode_request(std::string_view packet) {
+  Reader in(packet);
+  const std::uint8_t verb = in.u8();
+  const std::uint32_t number = in.u32();
+  Request request = get_request(in, verb);
+  if (!in.complete()) return Error{Code::invalid_argument, "malformed control request"};
+  return NumberedRequest{number, request};
+}
+
+std::string encode_reply(std::uint32_t number, const Reply& reply) {
+  Writer out;
+  out.u8(kReply).u32(number).u8(static_cast<std::uint8_t>(reply.index()));
+  std::visit(PutReply{out}, reply);
+  return out.take();
+}
+
+std::string encode_event(const Event& event) {
+  Writer out;
+  out.u8(kEvent).u8(static_cast<std::uint8_t>(event.index()));
+  if (const auto* died = std::get_if<Died>(&event)) {
+    out.u64(died->session);
+    put_enum(out, died->death.cause);
+    out.i32(died->death.code);
+  } else {
+    const auto& timed_out = std::get<TimedOut>(event);
+    out.u64(timed_out.session).u64(timed_out.execution);
+  }
+  return out.take();
+}
+
+Result<FromKeeper> decode_from_keeper(std::string_view packet) {
+  Reader in(packet);
+  const std::uint8_t kind = in.u8();
+  FromKeeper message = Event{};
+  if (kind == kReply) {
+    const std::uint32_t number = in.u32();
+    message = NumberedReply{number, get_reply(in, in.u8())};
+  } else if (const std::uint8_t event = in.u8(); kind == kEvent && event == 0) {
+    Died died{.session = in.u64(), .death = {}};
+    died.death.cause = get_enum(in, Cause::killed);
+    died.death.code = in.i32();
+    message = Event{died};
+  } else if (kind == kEvent && event == 1) {
+    const std::uint64_t session = in.u64();
+    message = Event{TimedOut{session, in.u64()}};
+  } else {
+    in.fail();
+  }
+  if (!in.complete()) return Error{Code::invalid_argument, "malformed message from the keeper"};
+  return message;
+}
+
+}  // namespace vitrine::wire

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// keeper <-> zygote: "fork a worker into this shell". Fixed-size, so that the zygote's loop touches
+// no heap: each page it writes is a page its next child has to copy.
+#pragma once
+
+#include <cstdint>
+
+namespace vitrine::wire {
+
+// keeper -> zygote. Descriptors beside it: pidfd of the shell's init, session socket, stdout, stderr,
+// and the Landlock ruleset if there is one.
+struct ForkRequest {
+  std::uint64_t request = 0;
+  std::uint64_t disk_bytes = 0;
+  std::uint64_t inodes = 0;
+  std::uint64_t processes = 0;
+  std::uint64_t data_bytes = 0;
+  std::uint32_t fail_at = 0;
+  std::uint8_t recycled = 0;
+  std::uint8_t rehearse = 0;
+  std::uint8_t zero[2] = {};
+};
+static_assert(sizeof(ForkRequest) == 48);
+
+// zygote -> keeper. `request` 0 = the zygote is warm; `pid` < 0 = -errno.
+struct ForkReply {
+  std::uint64_t request = 0;
+  std::int32_t pid = 0;
+  std::int32_t zero = 0;
+};
+static_assert(sizeof(ForkReply) == 16);
+
+inline constexpr int kForkDescriptors = 5;
+
+}  // namespace vitrine::wire

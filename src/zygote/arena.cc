@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zygote/arena.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+// Only the zygote's interpreter has these; a program preloaded by accident does not.
+extern "C" __attribute__((weak)) void PyObject_SetArenaAllocator(PyObjectArenaAllocator*);
+
+namespace vitrine::zygote {
+
+namespace {
+
+constexpr std::size_t kHuge = 2 << 20;
+constexpr std::size_t kRegion = 128 << 20;  // address space, not memory
+
+struct Region {
+  char* begin = nullptr;
+  char* next = nullptr;
+  char* end = nullptr;
+};
+
+Region region;
+bool small_arenas = false;
+
+void* map_pages(std::size_t size) {
+  void* pages =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages == MAP_FAILED ? nullptr : pages;
+}
+
+bool open_region() {
+  auto* pages = static_cast<char*>(map_pages(kRegion + kHuge));
+  if (pages == nullptr) return false;
+  const auto address = reinterpret_cast<std::uintptr_t>(pages);
+  char* begin = pages + (kHuge - address % kHuge) % kHuge;
+  if (begin > pages) ::munmap(pages, static_cast<std::size_t>(begin - pages));
+  ::munmap(begin + kRegion, static_cast<std::size_t>(pages + kHuge - begin));
+  ::madvise(begin, kRegion, MADV_HUGEPAGE);
+  region = {begin, begin, begin + kRegion};
+  return true;
+}
+
+void* allocate(void*, std::size_t size) {
+  if (small_arenas || size > kHuge) return map_pages(size);
+  if (region.begin == nullptr && !open_region()) return map_pages(size);
+  if (region.next + size > region.end) return map_pages(size);
+  char* arena = region.next;
+  region.next += size;
+  return arena;
+}
+
+void release(void*, void* arena, std::size_t size) {
+  auto* begin = static_cast<char*>(arena);
+  const bool huge = region.begin != nullptr && begin >= region.begin && begin < region.end;
+  if (!huge)
+    ::munmap(arena, size);
+  else if (begin + size == region.next)
+    region.next = begin;
+  else if (small_arenas)
+    ::madvise(arena, size, MADV_DONTNEED);
+}
+
+__attribute__((constructor)) void prepare() {
+  const char* preload = ::getenv("LD_PRELOAD");
+  if (preload == nullptr || std::strstr(preload, "_vitrine") == nullptr) return;
+  // Neither is anything a session's own programs should inherit.
+  ::unsetenv("LD_PRELOAD");
+  ::unsetenv("GLIBC_TUNABLES");
+  ::unsetenv("LD_BIND_NOW");
+  if (PyObject_SetArenaAllocator == nullptr) return;
+  PyObjectArenaAllocator allocator{nullptr, allocate, release};
+  PyObject_SetArenaAllocator(&allocator);
+}
+
+}  // namespace
+
+void use_small_arenas() { small_arenas = true; }
+
+}  // namespace vitrine::zygote

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zygote/channel.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "wire/messages.h"
+
+namespace vitrine::zygote {
+
+namespace {
+
+std::string python_version;  // set once, before the first fork
+
+}  // namespace
+
+void set_python_version(std::string version) { python_version = std::move(version); }
+
+Result<std::optional<wire::Message>> Channel::receive() {
+  static char datagram[wire::kMaxFrame];
+  const ssize_t got = ::recv(socket_, datagram, sizeof datagram, 0);
+  if (got < 0 && errno == EINTR) return Error{Code::timed_out, "a signal came"};
+  if (got < 0) return Error::from_errno("reading the session socket");
+  if (got == 0) return Error{Code::unavailable, "the session socket is closed"};
+  Result<wire::Frame> frame = wire::decode_frame({datagram, static_cast<std::size_t>(got)});
+  if (!frame) return std::move(frame.error());
+  Result<std::optional<wire::Message>> message = assembler_.add(*frame);
+  if (!message || !*message) return message;
+  if ((*message)->type == wire::Type::resume) {
+    if (Status s = replay(); !s) return std::move(s.error());
+    return std::optional<wire::Message>{};
+  }
+  if ((*message)->type == wire::Type::execute) {
+    execution_ = (*message)->execution;
+    sequence_ = 0;
+    sent_.clear();
+  }
+  return message;
+}
+
+Status Channel::send_frame(const wire::Frame& frame) {
+  auto header = wire::encode_header(frame);
+  iovec parts[2] = {{header.data(), header.size()},
+                    {const_cast<char*>(frame.payload.data()), frame.payload.size()}};
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = frame.payload.empty() ? 1 : 2;
+  for (;;) {
+    if (::sendmsg(socket_, &message, MSG_NOSIGNAL) >= 0) return ok();
+    if (errno != EINTR) return Error::from_errno("writing to the session socket");
+  }
+}
+
+Status Channel::send(wire::Type type, std::uint64_t execution, std::string_view payload) {
+  if (payload.size() > wire::max_message(type))
+    return Error{Code::over_limit, "the message is too long"};
+  std::size_t done = 0;
+  do {
+    const std::string_view part = payload.substr(done, wire::kMaxPayload);
+    const bool last = done + part.size() == payload.size();
+    const auto flags = static_cast<std::uint8_t>((last ? 0 : wire::kMore) |
+                                                 (done == 0 ? 0 : wire::kRest));
+    sent_.push_back({type, flags, std::string(part)});
+    if (Status s = send_frame({type, flags, execution, sequence_++, part}); !s) return s;
+    done += part.size();
+  } while (done < payload.size());
+  return ok();
+}
+
+Status Channel::send_ready() {
+  const std::string payload =
+      wire::Ready{.python = python_version, .last_execution = execution_}.encode();
+  return send_frame({wire::Type::ready, 0, execution_, 0, payload});
+}
+
+Status Channel::replay() {
+  const std::string payload =
+      wire::Ready{.python = python_version, .last_execution = execution_}.encode();
+  if (Status s = send_frame({wire::Type::ready, wire::kReplay, execution_, 0, payload}); !s)
+    return s;
+  std::uint32_t sequence = 0;
+  for (const Sent& frame : sent_) {
+    const auto flags = static_cast<std::uint8_t>(frame.flags | wire::kReplay);
+    if (Status s = send_frame({frame.type, flags, execution_, sequence++, frame.payload}); !s)
+      return s;
+  }
+  return ok();
+}
+
+}  // namespace vitrine::zygote

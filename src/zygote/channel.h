@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker's end of the session socket: whole messages in and out, and the memory of what was sent
+// for the last execution, so that a new client can ask for it again.
+//
+// Threading: one thread at a time (the module holds the interpreter lock around each call, and lets
+// go of it only while it blocks).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "wire/frame.h"
+
+namespace vitrine::zygote {
+
+class Channel {
+ public:
+  explicit Channel(int socket) : socket_(socket) {}
+
+  // One datagram, then: a whole message, nothing yet, or why it is over. `timed_out` = a signal
+  // interrupted the wait. Requests to replay are answered here.
+  Result<std::optional<wire::Message>> receive();
+
+  // Sends a message of the execution in as many frames as it needs, and remembers it. Blocks while
+  // the client does not read.
+  Status send(wire::Type type, std::uint64_t execution, std::string_view payload);
+  Status send_ready();
+
+ private:
+  Status send_frame(const wire::Frame& frame);
+  Status replay();
+
+  int socket_;
+  wire::Assembler assembler_{wire::Assembler::Direction::from_client};
+  std::uint64_t execution_ = 0;
+  std::uint32_t sequence_ = 0;
+  struct Sent {
+    wire::Type type;
+    std::uint8_t flags;
+    std::string payload;
+  };
+  std::vector<Sent> sent_;  // frames of the last execution
+};
+
+
+// What `ready` messages say; called once in the zygote.
+void set_python_version(std::string version);
+
+}  // namespace vitrine::zygote

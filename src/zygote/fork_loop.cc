@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zygote/fork_loop.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "base/packet.h"
+#include "jail/seccomp.h"
+#include "jail/worker.h"
+#include "wire/fork.h"
+#include "zygote/arena.h"
+
+namespace vitrine::zygote {
+
+namespace {
+
+struct Received {
+  wire::ForkRequest request;
+  std::array<int, wire::kForkDescriptors> fds;
+  int count = 0;
+};
+
+// No allocation here: see wire/fork.h.
+bool receive(int control, Received& in) {
+  iovec part{&in.request, sizeof in.request};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * wire::kForkDescriptors)> space{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = space.data();
+  message.msg_controllen = space.size();
+  ssize_t got = 0;
+  do got = ::recvmsg(control, &message, MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  in.count = 0;
+  if (got != sizeof in.request) return false;
+  if (cmsghdr* header = CMSG_FIRSTHDR(&message);
+      header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+    in.count = static_cast<int>((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+    std::memcpy(in.fds.data(), CMSG_DATA(header), sizeof(int) * static_cast<std::size_t>(in.count));
+  }
+  return in.count >= wire::kForkDescriptors - 1;
+}
+
+// A child of the keeper, not of the zygote: it outlives zygotes and its status goes to the keeper.
+// glibc caches the thread id; the kernel writes the child's own over it.
+pid_t fork_sibling(int* thread_id) {
+  const unsigned long flags = CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
+#if defined(__x86_64__)
+  return static_cast<pid_t>(::syscall(SYS_clone, flags, 0, 0, thread_id, 0));
+#else
+  return static_cast<pid_t>(::syscall(SYS_clone, flags, 0, 0, 0, thread_id));
+#endif
+}
+
+[[noreturn]] void refuse(const Error& error, int socket) {
+  // Not a frame, so it can never pass for a worker that is ready.
+  const std::string text = "\1" + error.describe();
+  (void)send_packet(socket, text, {}, Wait::dont);
+  ::_exit(125);
+}
+
+void become_worker(const Received& in, std::span<const sock_filter> filter) {
+  use_small_arenas();
+  const wire::ForkRequest& request = in.request;
+  const jail::WorkerPlan plan{
+      .scratch = request.recycled != 0 ? jail::Scratch::fresh : jail::Scratch::kept,
+      .disk_bytes = request.disk_bytes,
+      .inodes = request.inodes,
+      .processes = request.processes,
+      .data_bytes = request.data_bytes,
+      .fail_at = request.fail_at};
+  jail::WorkerEntry entry{.plan = plan,
+                          .sys = jail::Sys(request.fail_at),
+                          .shell = Fd(in.fds[0]),
+                          .ruleset = Fd(in.count > 4 ? in.fds[4] : -1),
+                          .socket = Fd(in.fds[1]),
+                          .out = Fd(in.fds[2]),
+                          .err = Fd(in.fds[3]),
+                          .filter = filter};
+  Status entered = jail::enter(entry);
+  if (!entered) refuse(entered.error(), entry.socket ? entry.socket.get() : jail::kSessionSocket);
+}
+
+}  // namespace
+
+Result<Forked> serve_forks(int control, std::span<const sock_filter> zygote_filter,
+                           std::span<const sock_filter> worker_filter) {
+  int* thread_id = nullptr;
+  if (::prctl(PR_GET_TID_ADDRESS, &thread_id, 0UL, 0UL, 0UL) != 0 || thread_id == nullptr)
+    return Error::from_errno("asking for the thread id's address")
+        .with_remedy("use a kernel with CONFIG_CHECKPOINT_RESTORE");
+  const int self = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
+  if (self < 0) return Error::from_errno("opening the zygote's own pidfd");
+  if (Status s = jail::install_filter(zygote_filter); !s) return std::move(s.error());
+
+  wire::ForkReply reply{};
+  if (::send(control, &reply, sizeof reply, MSG_NOSIGNAL) < 0)
+    return Error::from_errno("saying that the zygote is warm");
+  Received in;
+  while (receive(control, in)) {
+    reply.request = in.request.request;
+    reply.pid = -EIO;
+    if (::setns(in.fds[0], CLONE_NEWPID) != 0) {
+      reply.pid = -errno;
+    } else {
+      const pid_t pid = fork_sibling(thread_id);
+      if (pid == 0) {
+        become_worker(in, worker_filter);
+        return Forked{.rehearse = in.request.rehearse != 0};
+      }
+      reply.pid = pid < 0 ? -errno : pid;
+      if (::setns(self, CLONE_NEWPID) != 0)
+        return Error::from_errno("returning to the own pid namespace");
+    }
+    for (int i = 0; i < in.count; ++i) ::close(in.fds[static_cast<std::size_t>(i)]);
+    if (::send(control, &reply, sizeof reply, MSG_NOSIGNAL) < 0) break;
+  }
+  ::_exit(0);  // the keeper is gone, or wants this zygote gone
+}
+
+}  // namespace vitrine::zygote

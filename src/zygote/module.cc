@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Python module `_vitrine`: what vitrine_runtime needs from the native side, and nothing else.
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "jail/seccomp.h"
+#include "jail/worker.h"
+#include "wire/messages.h"
+#include "zygote/channel.h"
+#include "zygote/fork_loop.h"
+#include "zygote/signals.h"
+
+namespace vitrine::zygote {
+
+namespace {
+
+std::unique_ptr<Channel> channel;  // of the worker; made after the fork
+pid_t worker_pid = -1;
+
+struct Decref {
+  void operator()(PyObject* object) const { Py_XDECREF(object); }
+};
+using Ref = std::unique_ptr<PyObject, Decref>;
+
+PyObject* raise(const Error& error) {
+  PyErr_SetString(error.code == Code::unavailable ? PyExc_EOFError : PyExc_OSError,
+                  error.describe().c_str());
+  return nullptr;
+}
+
+bool is_worker() { return worker_pid == ::getpid(); }
+
+PyObject* raise_unless_worker() {
+  if (is_worker()) return Py_None;
+  PyErr_SetString(PyExc_RuntimeError, "only the session's own process talks to the client");
+  return nullptr;
+}
+
+void leave_socket_in_child() {
+  // A child that user code forked must never speak for the session.
+  if (worker_pid != -1) ::close(jail::kSessionSocket);
+}
+
+Result<std::vector<sock_filter>> read_filter(int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return Error::from_errno("looking at a filter");
+  const auto size = static_cast<std::size_t>(info.st_size);
+  std::vector<sock_filter> program(size / sizeof(sock_filter));
+  if (program.empty() || size % sizeof(sock_filter) != 0 ||
+      ::pread(fd, program.data(), size, 0) != static_cast<ssize_t>(size))
+    return Error{Code::internal, "a filter is damaged"};
+  return program;
+}
+
+// serve_forks(control, zygote_filter, worker_filter) -> bool
+PyObject* py_serve_forks(PyObject*, PyObject* args) {
+  int control = -1;
+  int zygote_fd = -1;
+  int worker_fd = -1;
+  if (PyArg_ParseTuple(args, "iii", &control, &zygote_fd, &worker_fd) == 0) return nullptr;
+  set_python_version(std::to_string(PY_MAJOR_VERSION) + "." + std::to_string(PY_MINOR_VERSION) +
+                     "." + std::to_string(PY_MICRO_VERSION));
+  // Kept for ever: every worker needs the small one right after its fork.
+  static std::vector<sock_filter> worker_filter;
+  Result<std::vector<sock_filter>> zygote_filter = read_filter(zygote_fd);
+  if (!zygote_filter) return raise(zygote_filter.error());
+  Result<std::vector<sock_filter>> read = read_filter(worker_fd);
+  if (!read) return raise(read.error());
+  worker_filter = std::move(*read);
+  ::pthread_atfork(nullptr, nullptr, leave_socket_in_child);
+
+  Result<Forked> forked = serve_forks(control, *zygote_filter, worker_filter);
+  if (!forked) return raise(forked.error());
+  PyOS_AfterFork_Child();
+  worker_pid = ::getpid();
+  channel = std::make_unique<Channel>(jail::kSessionSocket);
+  install_signals(jail::kSessionSocket);
+  return PyBool_FromLong(forked->rehearse ? 1 : 0);
+}
+
+PyObject* py_ready(PyObject*, PyObject*) {
+  if (raise_unless_worker() == nullptr) return nullptr;
+  if (Status s = channel->send_ready(); !s) return raise(s.error());
+  Py_RETURN_NONE;
+}
+
+PyObject* text_object(const std::string& text) {
+  return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+}
+
+PyObject* bytes_object(const std::string& bytes) {
+  return PyBytes_FromStringAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size()));
+}
+
+bool put(PyObject* dict, const char* name, PyObject* value) {
+  const Ref owned(value);
+  return owned != nullptr && PyDict_SetItemString(dict, name, value) == 0;
+}
+
+PyObject* environment_object(const wire::Environment& environment) {
+  Ref dict(PyDict_New());
+  for (const auto& [name, value] : environment) {
+    const Ref text(text_object(value));
+    if (text == nullptr || PyDict_SetItemString(dict.get(), name.c_str(), text.get()) != 0)
+      return nullptr;
+  }
+  return dict.release();
+}
+
+PyObject* none() { return Py_NewRef(Py_None); }
+
+PyObject* setup_object(const wire::Setup& setup) {
+  Ref body(PyDict_New());
+  if (!put(body.get(), "env", environment_object(setup.environment)) ||
+      !put(body.get(), "seed", setup.seed ? PyLong_FromUnsignedLongLong(*setup.seed) : none()))
+    return nullptr;
+  return Py_BuildValue("(siN)", "setup", 0, body.release());
+}
+
+PyObject* execute_object(std::uint64_t id, const wire::Execute& execute) {
+  Ref body(PyDict_New());
+  const bool given = execute.stdin_mode == wire::Stdin::given;
+  const bool interactive = execute.stdin_mode == wire::Stdin::interactive;
+  if (!put(body.get(), "code", text_object(execute.code)) ||
+      !put(body.get(), "stdin", given ? bytes_object(execute.stdin_bytes) : none()) ||
+      !put(body.get(), "interactive", PyBool_FromLong(interactive ? 1 : 0)) ||
+      !put(body.get(), "env", environment_object(execute.environment)) ||
+      !put(body.get(), "result_limit", PyLong_FromUnsignedLongLong(execute.result_limit)))
+    return nullptr;
+  return Py_BuildValue("(sKN)", "execute", id, body.release());
+}
+
+PyObject* message_object(const wire::Message& message) {
+  switch (message.type) {
+    case wire::Type::setup: {
+      Result<wire::Setup> setup = wire::Setup::decode(message.payload);
+      return setup ? setup_object(*setup) : raise(setup.error());
+    }
+    case wire::Type::execute: {
+      Result<wire::Execute> execute = wire::Execute::decode(message.payload);
+      return execute ? execute_object(message.execution, *execute) : raise(execute.error());
+    }
+    case wire::Type::input: {
+      Result<wire::Input> input = wire::Input::decode(message.payload);
+      if (!input) return raise(input.error());
+      return Py_BuildValue("(sKN)", "input", message.execution,
+                           input->end_of_file ? none() : bytes_object(input->bytes));
+    }
+    default: return raise(Error{Code::internal, "an unexpected message"});
+  }
+}
+
+// receive() -> (kind, id, body)
+PyObject* py_receive(PyObject*, PyObject*) {
+  if (raise_unless_worker() == nullptr) return nullptr;
+  for (;;) {
+    Result<std::optional<wire::Message>> message = std::optional<wire::Message>{};
+    Py_BEGIN_ALLOW_THREADS;
+    message = channel->receive();
+    Py_END_ALLOW_THREADS;
+    if (message) {
+      if (*message) return message_object(**message);
+      continue;
+    }
+    if (message.error().code != Code::timed_out) return raise(message.error());
+    if (PyErr_CheckSignals() == 0) continue;
+    if (executing() != 0) return nullptr;  // waiting for input: the interrupt is the user's
+    PyErr_Clear();
+  }
+}
+
+PyObject* send(wire::Type type, unsigned long long id, const std::string& payload) {
+  if (raise_unless_worker() == nullptr) return nullptr;
+  Status sent;
+  Py_BEGIN_ALLOW_THREADS;
+  sent = channel->send(type, id, payload);
+  Py_END_ALLOW_THREADS;
+  if (!sent) return raise(sent.error());
+  Py_RETURN_NONE;
+}
+
+// send_result(id, kind, display_id, bundle, metadata)
+PyObject* py_send_result(PyObject*, PyObject* args) {
+  unsigned long long id = 0;
+  int kind = 0;
+  const char* display_id = nullptr;
+  PyObject* bundle = nullptr;
+  Py_buffer metadata{};
+  if (PyArg_ParseTuple(args, "KisO!y*", &id, &kind, &display_id, &PyDict_Type, &bundle,
+                       &metadata) == 0)
+    return nullptr;
+  wire::ResultBundle result{.kind = static_cast<wire::ResultKind>(kind),
+                            .display_id = display_id,
+                            .data = {},
+                            .metadata = {static_cast<const char*>(metadata.buf),
+                                         static_cast<std::size_t>(metadata.len)}};
+  PyBuffer_Release(&metadata);
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(bundle, &position, &key, &value) != 0) {
+    const char* mime = PyUnicode_AsUTF8(key);
+    char* bytes = nullptr;
+    Py_ssize_t size = 0;
+    if (mime == nullptr || PyBytes_AsStringAndSize(value, &bytes, &size) != 0) return nullptr;
+    result.data.emplace_back(mime, std::string(bytes, static_cast<std::size_t>(size)));
+  }
+  return send(wire::Type::result, id, result.encode());
+}
+
+// send_error(id, name, value, traceback)
+PyObject* py_send_error(PyObject*, PyObject* args) {
+  unsigned long long id = 0;
+  const char* name = nullptr;
+  const char* value = nullptr;
+  const char* traceback = nullptr;
+  Py_ssize_t sizes[3] = {};
+  if (PyArg_ParseTuple(args, "Ks#s#s#", &id, &name, &sizes[0], &value, &sizes[1], &traceback,
+                       &sizes[2]) == 0)
+    return nullptr;
+  const wire::ErrorReport report{.name = {name, static_cast<std::size_t>(sizes[0])},
+                                 .value = {value, static_cast<std::size_t>(sizes[1])},
+                                 .traceback = {traceback, static_cast<std::size_t>(sizes[2])}};
+  return send(wire::Type::error, id, report.encode());
+}
+
+PyObject* py_send_note(PyObject*, PyObject* args) {
+  unsigned long long id = 0;
+  const char* text = nullptr;
+  Py_ssize_t size = 0;
+  if (PyArg_ParseTuple(args, "Ks#", &id, &text, &size) == 0) return nullptr;
+  return send(wire::Type::note, id, std::string(text, static_cast<std::size_t>(size)));
+}
+
+PyObject* py_send_input_request(PyObject*, PyObject* args) {
+  unsigned long long id = 0;
+  const char* prompt = nullptr;
+  Py_ssize_t size = 0;
+  int password = 0;
+  if (PyArg_ParseTuple(args, "Ks#p", &id, &prompt, &size, &password) == 0) return nullptr;
+  const wire::InputRequest request{.prompt = {prompt, static_cast<std::size_t>(size)},
+                                   .password = password != 0};
+  return send(wire::Type::input_request, id, request.encode());
+}
+
+// send_finished(id, outcome, exit_code)
+PyObject* py_send_finished(PyObject*, PyObject* args) {
+  unsigned long long id = 0;
+  const char* outcome = nullptr;
+  int exit_code = 0;
+  if (PyArg_ParseTuple(args, "Ksi", &id, &outcome, &exit_code) == 0) return nullptr;
+  const std::string_view name = outcome;
+  wire::Finished finished{.exit_code = static_cast<std::uint8_t>(exit_code)};
+  if (name == "ok") finished.claim = wire::Claim::ok;
+  else if (name == "exception") finished.claim = wire::Claim::exception;
+  else if (name == "policy") finished.claim = wire::Claim::policy;
+  else if (name == "interrupted") finished.claim = wire::Claim::interrupted;
+  else return raise(Error{Code::invalid_argument, "no such outcome"});
+  return send(wire::Type::finished, id, finished.encode());
+}
+
+PyObject* py_executing(PyObject*, PyObject* arg) {
+  const unsigned long long id = PyLong_AsUnsignedLongLong(arg);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  set_executing(id);
+  Py_RETURN_NONE;
+}
+
+PyObject* py_interrupted(PyObject*, PyObject*) { return PyBool_FromLong(was_interrupted() ? 1 : 0); }
+PyObject* py_is_worker(PyObject*, PyObject*) { return PyBool_FromLong(is_worker() ? 1 : 0); }
+
+PyMethodDef methods[] = {
+    {"serve_forks", py_serve_forks, METH_VARARGS, "Serve as a zygote; returns in each worker."},
+    {"ready", py_ready, METH_NOARGS, "Tell the keeper that this worker is ready."},
+    {"receive", py_receive, METH_NOARGS, "Wait for the client's next message."},
+    {"send_result", py_send_result, METH_VARARGS, "Send a MIME bundle."},
+    {"send_error", py_send_error, METH_VARARGS, "Send an exception."},
+    {"send_note", py_send_note, METH_VARARGS, "Send a remark."},
+    {"send_input_request", py_send_input_request, METH_VARARGS, "Ask the client for a line."},
+    {"send_finished", py_send_finished, METH_VARARGS, "End an execution."},
+    {"executing", py_executing, METH_O, "Mark the execution that signals may interrupt."},
+    {"interrupted", py_interrupted, METH_NOARGS, "Whether the execution was told to stop."},
+    {"is_worker", py_is_worker, METH_NOARGS, "False in every forked child."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_vitrine", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+}  // namespace vitrine::zygote
+
+PyMODINIT_FUNC PyInit__vitrine() { return PyModule_Create(&vitrine::zygote::definition); }

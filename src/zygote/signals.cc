@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "zygote/signals.h"
+
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "wire/frame.h"
+#include "wire/signals.h"
+
+// Part of every CPython's own fault handler, but not of its public headers.
+extern "C" __attribute__((weak)) const char* _Py_DumpTracebackThreads(int fd,
+                                                                      PyInterpreterState* interp,
+                                                                      PyThreadState* current);
+
+namespace vitrine::zygote {
+
+namespace {
+
+std::atomic<std::uint64_t> running{0};
+std::atomic<bool> interrupted{false};
+int session_socket = -1;
+pid_t worker_pid = -1;
+PyInterpreterState* interpreter = nullptr;
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+bool meant_for_now(const siginfo_t* info) {
+  const std::uint64_t now = running.load();
+  return now != 0 && info->si_code == SI_QUEUE && ::getpid() == worker_pid &&
+         static_cast<std::uint32_t>(info->si_value.sival_int) == static_cast<std::uint32_t>(now);
+}
+
+// The part of the dump that speaks of user code: lines that name our own files are left out.
+std::size_t keep_user_lines(char* text, std::size_t size) {
+  constexpr std::string_view kOurs = "/usr/lib/vitrine/";
+  std::size_t kept = 0;
+  for (std::size_t at = 0; at < size;) {
+    const void* found = std::memchr(text + at, '\n', size - at);
+    const std::size_t end =
+        found == nullptr ? size
+                         : static_cast<std::size_t>(static_cast<const char*>(found) - text) + 1;
+    if (std::string_view(text + at, end - at).find(kOurs) == std::string_view::npos) {
+      std::memmove(text + kept, text + at, end - at);
+      kept += end - at;
+    }
+    at = end;
+  }
+  return kept;
+}
+
+void send_stack() {
+  if (_Py_DumpTracebackThreads == nullptr) return;
+  const int file = static_cast<int>(::syscall(SYS_memfd_create, "stack", MFD_CLOEXEC));
+  if (file < 0) return;
+  _Py_DumpTracebackThreads(file, interpreter, nullptr);
+  static char text[32 * 1024];
+  const ssize_t got = ::pread(file, text, sizeof text, 0);
+  ::close(file);
+  if (got <= 0) return;
+  const std::size_t size = keep_user_lines(text, static_cast<std::size_t>(got));
+  const wire::Frame frame{.type = wire::Type::stack,
+                          .execution = running.load(),
+                          .payload = {text, size}};
+  auto header = wire::encode_header(frame);
+  iovec parts[2] = {{header.data(), header.size()}, {text, size}};
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = 2;
+  ::sendmsg(session_socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void on_stack(int, siginfo_t* info, void*) {
+  const int before = errno;
+  if (meant_for_now(info)) send_stack();
+  errno = before;
+}
+
+void on_interrupt(int signal, siginfo_t* info, void*) {
+  const int before = errno;
+  if (meant_for_now(info)) {
+    if (static_cast<pid_t>(::syscall(SYS_gettid)) == worker_pid) {
+      interrupted.store(true);
+      PyErr_SetInterruptEx(SIGINT);
+    } else {
+      // Only the main thread runs Python's handlers, and only its system calls should break off.
+      ::syscall(SYS_rt_tgsigqueueinfo, worker_pid, worker_pid, signal, info);
+    }
+  }
+  errno = before;
+}
+
+void install(int signal, void (*handler)(int, siginfo_t*, void*), int flags) {
+  struct sigaction action {};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;
+  sigfillset(&action.sa_mask);
+  ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+void install_signals(int socket) {
+  session_socket = socket;
+  worker_pid = ::getpid();
+  interpreter = PyInterpreterState_Get();
+  install(wire::stack_signal(), on_stack, SA_RESTART);
+  install(wire::interrupt_signal(), on_interrupt, 0);
+}
+
+void set_executing(std::uint64_t execution) {
+  if (execution != 0) interrupted.store(false);
+  running.store(execution);
+}
+
+std::uint64_t executing() { return running.load(); }
+
+bool was_interrupted() { return interrupted.load(); }
+
+}  // namespace vitrine::zygote
