@@ -42,11 +42,20 @@ Result<Fd> open_below(int dir, const std::string& path, int flags, unsigned mode
     return Error{Code::invalid_argument, "a path holds a NUL byte"};
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
+  if ((flags & O_PATH) == 0) how.flags |= O_NONBLOCK | O_NOCTTY;
   how.mode = mode;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
-  Fd file(static_cast<int>(::syscall(SYS_openat2, dir, path.c_str(), &how, sizeof how)));
-  if (!file) return Error::from_errno("opening a file below a directory");
-  return file;
+  // EAGAIN: something was renamed under a ".." while the kernel looked. The session may do that on
+  // purpose, for ever.
+  for (int tries = 0; tries < 64; ++tries) {
+    Fd file(static_cast<int>(::syscall(SYS_openat2, dir, path.c_str(), &how, sizeof how)));
+    if (file) return file;
+    if (errno != EAGAIN && errno != EINTR)
+      return Error::from_errno("opening a file below a directory");
+  }
+  return Error{.code = Code::conflict,
+               .message = "the directories on the way to a file keep changing",
+               .remedy = "try again when the session is idle"};
 }
 
 Result<std::string> read_file(int dir, const char* path, std::size_t limit) {

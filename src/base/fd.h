@@ -50,7 +50,9 @@ Result<FdPair> make_pipe();
 Result<Fd> duplicate(int fd);
 Status set_nonblocking(int fd);
 
-// Opens `path` below `dir`. No symlink and no ".." may lead outside; close-on-exec.
+// Opens `path` below `dir`. No symlink and no ".." may lead outside: `invalid_argument`. Never waits:
+// a FIFO or device is opened non-blocking (look at the type before you read). Close-on-exec.
+// `conflict` if names are moved about so fast that no answer is safe.
 Result<Fd> open_below(int dir, const std::string& path, int flags, unsigned mode = 0);
 
 // Reads a small file whole (at most `limit` bytes; more is an error).

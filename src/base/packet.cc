@@ -34,6 +34,31 @@ Status send_packet(int socket, std::string_view bytes, const std::vector<int>& f
   }
 }
 
+Status send_naming(int socket, std::string_view bytes, int pid) {
+  iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_CREDENTIALS;
+  header->cmsg_len = CMSG_LEN(sizeof(ucred));
+  const ucred named{.pid = pid, .uid = ::geteuid(), .gid = ::getegid()};
+  std::memcpy(CMSG_DATA(header), &named, sizeof named);
+  if (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) return Error::from_errno("sending a packet");
+  return ok();
+}
+
+Status receive_names(int socket) {
+  const int yes = 1;
+  if (::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0)
+    return Error::from_errno("asking for names");
+  return ok();
+}
+
 Result<Packet> receive_packet(int socket, std::size_t limit, std::size_t max_fds, Wait wait) {
   Packet packet;
   packet.bytes.resize(limit);
@@ -41,11 +66,11 @@ Result<Packet> receive_packet(int socket, std::size_t limit, std::size_t max_fds
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMaxPacketFds)> control{};
-  if (max_fds > 0) {
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-  }
+  alignas(cmsghdr)
+      std::array<char, CMSG_SPACE(sizeof(int) * kMaxPacketFds) + CMSG_SPACE(sizeof(ucred))>
+          control{};
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
   const int flags = MSG_CMSG_CLOEXEC | (wait == Wait::dont ? MSG_DONTWAIT : 0);
   ssize_t got = -1;
   do got = ::recvmsg(socket, &message, flags);
@@ -56,7 +81,13 @@ Result<Packet> receive_packet(int socket, std::size_t limit, std::size_t max_fds
   }
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    if (header->cmsg_level != SOL_SOCKET) continue;
+    if (header->cmsg_type == SCM_CREDENTIALS) {
+      ucred named{};
+      std::memcpy(&named, CMSG_DATA(header), sizeof named);
+      packet.pid = named.pid;
+    }
+    if (header->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (std::size_t i = 0; i < count; ++i) {
       int fd = -1;
@@ -66,7 +97,7 @@ Result<Packet> receive_packet(int socket, std::size_t limit, std::size_t max_fds
   }
   if (got == 0 && packet.fds.empty()) return Error{Code::unavailable, "the peer is gone"};
   if ((message.msg_flags & MSG_TRUNC) != 0) return Error{Code::over_limit, "a packet is too big"};
-  if ((message.msg_flags & MSG_CTRUNC) != 0 && max_fds > 0)
+  if ((message.msg_flags & MSG_CTRUNC) != 0)
     return Error{Code::over_limit, "too many descriptors in a packet"};
   if (packet.fds.size() > max_fds)
     return Error{Code::over_limit, "too many descriptors in a packet"};

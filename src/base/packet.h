@@ -19,6 +19,7 @@ inline constexpr std::size_t kMaxPacketFds = 16;
 struct Packet {
   std::string bytes;
   std::vector<Fd> fds;
+  int pid = 0;  // the process the sender named or was, in our pid namespace; see receive_names()
 };
 
 enum class Wait { block, dont };
@@ -26,6 +27,11 @@ enum class Wait { block, dont };
 // `over_limit` with Wait::dont when the peer does not read; `unavailable` when it is gone.
 Status send_packet(int socket, std::string_view bytes, const std::vector<int>& fds = {},
                    Wait wait = Wait::block);
+
+// Beside the bytes, the kernel carries the name of a process and translates it between pid
+// namespaces. Naming another one than oneself takes CAP_SYS_ADMIN over the own pid namespace.
+Status send_naming(int socket, std::string_view bytes, int pid);
+Status receive_names(int socket);
 
 // `unavailable` at the end of the stream; `timed_out` with Wait::dont when there is none yet.
 Result<Packet> receive_packet(int socket, std::size_t limit, std::size_t max_fds,

@@ -27,6 +27,9 @@ Code code_of(int errnum) {
     case ENOENT:
     case ENOTDIR: return Code::not_found;
     case EINVAL:
+    case EISDIR:
+    case ELOOP:
+    case EXDEV:
     case ENAMETOOLONG: return Code::invalid_argument;
     case EEXIST:
     case EBUSY:
@@ -35,6 +38,8 @@ Code code_of(int errnum) {
     case EDQUOT:
     case EMFILE:
     case ENFILE:
+    case EMSGSIZE:
+    case ETOOMANYREFS:
     case EAGAIN:
     case ENOMEM: return Code::over_limit;
     case ENOSYS:

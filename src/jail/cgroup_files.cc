@@ -36,8 +36,9 @@ Result<std::uint64_t> to_number(std::string_view text) {
 
 Result<std::vector<pid_t>> members(int dir, const std::string& path) {
   Result<std::string> text = read_file(dir, (path + "/cgroup.procs").c_str());
-  if (!text) return std::move(text.error());
   std::vector<pid_t> pids;
+  if (!text && text.error().code == Code::not_found) return pids;
+  if (!text) return std::move(text.error());
   const char* at = text->data();
   const char* const end = at + text->size();
   while (at < end) {
@@ -113,6 +114,7 @@ Status kill_members(int dir, const std::string& path) {
 
 Result<bool> has_members(int dir, const std::string& path) {
   Result<std::string> text = read_file(dir, (path + "/cgroup.procs").c_str());
+  if (!text && text.error().code == Code::not_found) return false;
   if (!text) return std::move(text.error());
   return !text->empty();
 }

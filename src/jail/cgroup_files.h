@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small acts on cgroup directories, the same for both versions. Paths are relative to a directory
-// descriptor that the caller keeps; every file is opened on demand and closed again.
+// Small acts on cgroup directories, the same for both versions.
+//
+// Paths are relative to a directory descriptor that the caller keeps; every file is opened on demand
+// and closed again. A group that does not exist (any more) has no members.
 #pragma once
 
 #include <chrono>

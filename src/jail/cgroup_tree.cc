@@ -72,10 +72,13 @@ void take_back_controllers(const CgroupPlace& place, int own, const std::string&
   (void)move_self(own, ".");
 }
 
-// True if we ourselves are somewhere in <own>/<name>: another keeper's child, or ourselves re-executed.
-bool inside(const CgroupPlace& place, const std::string& name) {
-  return place.directory.find("/" + name + "/") != std::string::npos ||
-         place.directory.ends_with("/" + name);
+// True if we ourselves are somewhere in <name>: another keeper's child, or the owner of a live tree.
+// Sweeping it would kill us.
+Result<bool> inside(const std::string& name) {
+  Result<std::string> groups = read_file(AT_FDCWD, "/proc/self/cgroup");
+  if (!groups) return std::move(groups.error());
+  return groups->find("/" + name + "/") != std::string::npos ||
+         groups->find("/" + name + "\n") != std::string::npos;
 }
 
 Status kill_and_remove(int own, const std::string& name) {
@@ -105,9 +108,10 @@ Result<CgroupTree> CgroupTree::create(const CgroupHost& host, std::string_view n
   // Cleans up what the loop below made, should it fail half-way.
   CgroupTree tree(std::move(roots));
   CgroupRoots& made = *tree.roots_;
+  Result<bool> within = inside(made.name);
+  if (!within) return std::move(within.error());
+  if (*within) return Error{Code::conflict, "we live inside the cgroup that we are to clean up"};
   for (const CgroupPlace& place : made.host.places) {
-    if (inside(place, made.name))
-      return Error{Code::conflict, "we live inside the cgroup that we are to clean up"};
     Fd own(::open(place.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!own) return Error::from_errno("opening our own cgroup");
     if (Status s = kill_and_remove(own.get(), made.name); !s)

@@ -7,7 +7,6 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -146,7 +145,7 @@ TEST_P(SeccompWall, RefusesKernelInterfacesWithAHistory) {
 }
 
 TEST_P(SeccompWall, RefusesToRewriteTheFileSystem) {
-  EXPECT_EQ(attempt(SYS_mount, 0, "/", 0, MS_REMOUNT, 0), EPERM);
+  EXPECT_EQ(attempt(SYS_mount, 0, "/nowhere", 0, 0, 0), EPERM);
   EXPECT_EQ(attempt(SYS_umount2, "/nowhere", 0), EPERM);
   EXPECT_EQ(attempt(SYS_chroot, "/"), EPERM);
   EXPECT_EQ(attempt(SYS_pivot_root, "/", "/"), EPERM);

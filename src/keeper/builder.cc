@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/close_range.h>
+#include <linux/magic.h>
 #include <linux/sched.h>
 #include <net/if.h>
 #include <sched.h>
@@ -13,9 +14,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 
 #include "base/packet.h"
@@ -27,6 +30,8 @@ namespace {
 
 enum class Verb : std::uint8_t { build_shell = 1, start_zygote = 2 };
 
+constexpr int kAbove = 200;  // descriptors that survive a sweep of the lower ones are moved here
+
 constexpr const char* kStaging = "/tmp";  // in the builder's own mount namespace only
 
 // fork(2) with namespace flags; the child's glibc state is only good for system calls and exec.
@@ -37,38 +42,50 @@ pid_t clone_process(std::uint64_t flags) {
   return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
 }
 
-Status write_map(pid_t pid, const char* map, const std::string& text) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/" + map;
-  return write_file(AT_FDCWD, path.c_str(), text);
+Status write_map(int proc, pid_t pid, const char* map, const std::string& text) {
+  const std::string path = std::to_string(pid) + "/" + map;
+  return write_file(proc, path.c_str(), text);
 }
 
-Status map_ids(pid_t pid, unsigned inside, std::uint32_t outside, std::uint32_t count) {
+// `proc` is a directory of a /proc that numbers processes as the caller does.
+Status map_ids(int proc, pid_t pid, unsigned inside, std::uint32_t outside, std::uint32_t count) {
   const std::string line = std::to_string(inside) + " " + std::to_string(outside) + " " +
                            std::to_string(count) + "\n";
-  if (Status s = write_map(pid, "setgroups", "deny"); !s) return s;
-  if (Status s = write_map(pid, "uid_map", line); !s) return s;
-  return write_map(pid, "gid_map", line);
+  if (Status s = write_map(proc, pid, "setgroups", "deny"); !s) return s;
+  if (Status s = write_map(proc, pid, "uid_map", line); !s) return s;
+  return write_map(proc, pid, "gid_map", line);
 }
 
-Status bind_fd(int fd, const std::string& target) {
-  if (::mkdir(target.c_str(), 0755) != 0) return Error::from_errno("making a staging directory");
-  const std::string source = "/proc/self/fd/" + std::to_string(fd);
-  if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND, nullptr) != 0)
+// A layer, opened in this mount namespace: a descriptor from another one cannot be bound.
+Result<Fd> open_layer(const std::string& path) {
+  Fd layer(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!layer) return Error::from_errno("opening a layer");
+  return layer;
+}
+
+Status bind_layer(const Fd& layer, const char* target) {
+  if (::mkdir(target, 0755) != 0) return Error::from_errno("making a staging directory");
+  const std::string source = "/proc/self/fd/" + std::to_string(layer.get());
+  if (::mount(source.c_str(), target, nullptr, MS_BIND, nullptr) != 0)
     return Error::from_errno("binding a layer");
   return ok();
 }
 
 Status prepare_staging(const BuilderConfig& config) {
-  const std::string staging = kStaging;
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
     return Error::from_errno("making the mounts private");
+  // Before the staging directory covers them.
+  Result<Fd> image = open_layer(config.image);
+  if (!image) return std::move(image.error());
+  Result<Fd> runtime = open_layer(config.runtime);
+  if (!runtime) return std::move(runtime.error());
   if (::mount("staging", kStaging, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755") != 0)
     return Error::from_errno("mounting the staging directory");
-  if (Status s = bind_fd(config.image, staging + "/image"); !s) return s;
-  if (Status s = bind_fd(config.runtime, staging + "/runtime"); !s) return s;
-  if (::mkdir((staging + "/root").c_str(), 0755) != 0)
-    return Error::from_errno("making a staging directory");
   if (::chdir(kStaging) != 0) return Error::from_errno("entering the staging directory");
+  if (Status s = bind_layer(*image, "image"); !s) return s;
+  if (Status s = bind_layer(*runtime, "runtime"); !s) return s;
+  if (::mkdir("root", 0755) != 0 || ::mkdir("proc", 0755) != 0)
+    return Error::from_errno("making a staging directory");
   return ok();
 }
 
@@ -99,11 +116,11 @@ Status raise_loopback() {
 
 [[noreturn]] void run_shell(const BuildShell& request, int channel, int init_program) {
   // Other sessions' descriptors are in this copy of the builder: close them first.
-  Fd kept_channel(::fcntl(channel, F_DUPFD_CLOEXEC, 100));
-  Fd kept_init(::fcntl(init_program, F_DUPFD_CLOEXEC, 100));
-  if (kept_channel.get() != 100 || kept_init.get() != 101) ::_exit(125);
-  ::syscall(SYS_close_range, 0, 99, 0);
-  ::syscall(SYS_close_range, 102, ~0U, 0);
+  Fd kept_channel(::fcntl(channel, F_DUPFD_CLOEXEC, kAbove));
+  Fd kept_init(::fcntl(init_program, F_DUPFD_CLOEXEC, kAbove));
+  if (kept_channel.get() != kAbove || kept_init.get() != kAbove + 1) ::_exit(125);
+  ::syscall(SYS_close_range, 0, kAbove - 1, 0);
+  ::syscall(SYS_close_range, kAbove + 2, ~0U, 0);
 
   Result<Packet> go = receive_packet(kept_channel.get(), 16, 0);
   if (!go) ::_exit(125);
@@ -119,7 +136,8 @@ Status raise_loopback() {
   report_and_exit(kept_channel.get(), jail::build_shell(build));
 }
 
-Result<pid_t> clone_shell(const BuildShell& request, int channel, const BuilderConfig& config) {
+Result<pid_t> clone_shell(const BuildShell& request, int channel, const BuilderConfig& config,
+                          int proc) {
   // The network namespace is made here, so it belongs to the outer user namespace: session code has
   // no capability over it.
   if (::unshare(CLONE_NEWNET) != 0) return Error::from_errno("making a network namespace");
@@ -129,7 +147,7 @@ Result<pid_t> clone_shell(const BuildShell& request, int channel, const BuilderC
   if (pid < 0) return Error::from_errno("cloning a shell");
   if (pid == 0) run_shell(request, channel, config.init_program);
   const std::uint32_t outside = config.ids.count > 1 ? 1 + request.slot : 0;
-  if (Status s = map_ids(pid, jail::kSandboxId, outside, 1); !s) {
+  if (Status s = map_ids(proc, pid, jail::kSandboxId, outside, 1); !s) {
     ::kill(pid, SIGKILL);  // a child of the keeper, which reaps it; it never saw GO
     return std::move(s.error());
   }
@@ -146,7 +164,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 [[noreturn]] void run_zygote(const StartZygote& request, const std::vector<Fd>& fds) {
   const int targets[] = {kZygoteControl, kZygoteFilter, kWorkerFilter};
   std::vector<int> high;
-  for (const Fd& fd : fds) high.push_back(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 100));
+  for (const Fd& fd : fds) high.push_back(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAbove));
   for (std::size_t i = 0; i < high.size(); ++i)
     if (high[i] < 0 || ::dup3(high[i], targets[i], O_CLOEXEC) < 0) ::_exit(125);
   ::syscall(SYS_close_range, kWorkerFilter + 1, ~0U, 0);
@@ -183,7 +201,7 @@ Result<pid_t> clone_zygote(const StartZygote& request, const std::vector<Fd>& fd
   return pid;
 }
 
-void serve_one(int control, const Packet& packet, const BuilderConfig& config) {
+void serve_one(int control, const Packet& packet, const BuilderConfig& config, int proc) {
   wire::Reader in(packet.bytes);
   const Verb verb{in.u8()};
   const std::uint64_t what = in.u64();
@@ -195,7 +213,7 @@ void serve_one(int control, const Packet& packet, const BuilderConfig& config) {
     request.inodes = in.u64();
     request.fail_at = in.u32();
     if (in.complete() && packet.fds.size() == 1)
-      pid = clone_shell(request, packet.fds[0].get(), config);
+      pid = clone_shell(request, packet.fds[0].get(), config, proc);
   } else if (verb == Verb::start_zygote) {
     StartZygote request{.zygote = what};
     for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n) request.argv.push_back(in.text());
@@ -204,74 +222,155 @@ void serve_one(int control, const Packet& packet, const BuilderConfig& config) {
     if (in.complete() && packet.fds.size() == 3) pid = clone_zygote(request, packet.fds);
   }
   wire::Writer out;
-  out.u64(what).i32(pid ? *pid : -1).bytes(pid ? "" : pid.error().describe());
-  if (!send_packet(control, out.take())) ::_exit(0);
+  out.u64(what).u8(pid ? 1 : 0).bytes(pid ? "" : pid.error().describe());
+  const std::string answer = out.take();
+  if (send_naming(control, answer, pid ? *pid : ::getpid())) return;
+  // The child may be dead and reaped: then its number names nobody.
+  wire::Writer lost;
+  lost.u64(what).u8(0).bytes("it died at once");
+  if (!send_packet(control, lost.take())) ::_exit(0);
 }
 
-[[noreturn]] void run_builder(const BuilderConfig& config, int control) {
-  auto fail = [&](Error error) {
-    const std::string text = std::move(error).during("builder").describe();
-    (void)send_packet(control, text);
-    ::_exit(125);
-  };
-  // The keeper maps the ids, then says go.
-  if (Result<Packet> go = receive_packet(control, 16, 0); !go) ::_exit(125);
-  if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0)
-    fail(Error::from_errno("taking the outer ids"));
-  if (::unshare(CLONE_NEWNS) != 0) fail(Error::from_errno("making a mount namespace"));
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
-    fail(Error::from_errno("asking to die with the keeper"));
-  if (Status s = prepare_staging(config); !s) fail(std::move(s.error()));
+// The builder itself: inside the outer namespaces, a child of the keeper.
+[[noreturn]] void serve(const BuilderConfig& config, int control) {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) ::_exit(125);
+  Fd proc(::open("proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct statfs info {};
+  if (!proc || ::fstatfs(proc.get(), &info) != 0) ::_exit(125);
+  if (info.f_type != PROC_SUPER_MAGIC) {
+    // Its own /proc: the host's numbers processes differently.
+    if (::mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
+      Error error = Error::from_errno("mounting /proc").with_remedy(
+          "a container that masks /proc must be started with an unmasked one");
+      (void)send_packet(control, error.describe());
+      ::_exit(125);
+    }
+    proc = Fd(::open("proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
   if (!send_packet(control, "ready")) ::_exit(125);
   for (;;) {
     Result<Packet> packet = receive_packet(control, 64 * 1024, 3);
     if (!packet) ::_exit(0);
-    serve_one(control, *packet, config);
+    serve_one(control, *packet, config, proc.get());
   }
+}
+
+[[noreturn]] void report(int control, Error error) {
+  (void)send_packet(control, std::move(error).during("builder").describe());
+  ::_exit(125);
+}
+
+Status take_outer_ids() {
+  if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0)
+    return Error::from_errno("taking the outer ids");
+  // Changing ids made it undumpable, and nobody could write the id maps of its children.
+  if (::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) return Error::from_errno("becoming dumpable");
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+    return Error::from_errno("asking to die with the keeper");
+  return ok();
+}
+
+[[noreturn]] void run_foundation(int init_program) {
+  static char name[] = "foundation";
+  char* argv[] = {name, nullptr};
+  char* envp[] = {nullptr};
+  ::syscall(SYS_execveat, init_program, "", argv, envp, AT_EMPTY_PATH);
+  ::_exit(125);
+}
+
+Result<pid_t> lay_foundation(const BuilderConfig& config) {
+  if (::unshare(CLONE_NEWNS) != 0) return Error::from_errno("making a mount namespace");
+  if (Status s = prepare_staging(config); !s) return std::move(s.error());
+  // The builder stays outside; what it clones from now on is inside.
+  if (::unshare(CLONE_NEWPID) != 0) return Error::from_errno("making a pid namespace");
+  const pid_t pid = clone_process(CLONE_PARENT);
+  if (pid < 0) return Error::from_errno("cloning the foundation");
+  if (pid == 0) run_foundation(config.init_program);
+  return pid;
+}
+
+// What is cloned after this process joined the outer pid namespace is inside it; the process itself
+// is not, and what is not inside may not make further ones. So the builder is a clone, and this
+// process ends.
+[[noreturn]] void hand_over(const BuilderConfig& config, int control, pid_t foundation) {
+  const pid_t pid = clone_process(CLONE_PARENT);
+  if (pid < 0) report(control, Error::from_errno("cloning the builder"));
+  if (pid == 0) serve(config, control);
+  (void)send_packet(control, "pids " + std::to_string(foundation) + " " + std::to_string(pid));
+  ::_exit(0);
+}
+
+[[noreturn]] void lay_and_build(const BuilderConfig& config, int control) {
+  // The keeper is not dumpable, and so neither is its child: see take_outer_ids().
+  if (::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0 || !send_packet(control, "born")) ::_exit(125);
+  if (Result<Packet> go = receive_packet(control, 16, 0); !go) ::_exit(125);
+  if (Status s = take_outer_ids(); !s) report(control, std::move(s.error()));
+  Result<pid_t> foundation = lay_foundation(config);
+  if (!foundation) report(control, std::move(foundation.error()));
+  hand_over(config, control, *foundation);
+}
+
+[[noreturn]] void rejoin_and_build(const BuilderConfig& config, int control, int foundation) {
+  Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, foundation, 0)));
+  if (!pidfd || ::setns(pidfd.get(), CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) != 0)
+    report(control, Error::from_errno("joining the outer namespaces"));
+  if (Status s = take_outer_ids(); !s) report(control, std::move(s.error()));
+  if (::chdir(kStaging) != 0)
+    report(control, Error::from_errno("entering the staging directory"));
+  hand_over(config, control, foundation);
+}
+
+// In the child: only its own descriptors, ordinary signals.
+[[noreturn]] void start_child(const BuilderConfig& config, int socket, int foundation) {
+  const int control = ::fcntl(socket, F_DUPFD_CLOEXEC, 100);
+  BuilderConfig inside = config;
+  inside.init_program = ::fcntl(config.init_program, F_DUPFD_CLOEXEC, 100);
+  if (control != 100 || inside.init_program != 101) ::_exit(125);
+  ::syscall(SYS_close_range, 3, 99, 0);
+  ::syscall(SYS_close_range, 102, ~0U, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  if (foundation >= 0) rejoin_and_build(inside, control, foundation);
+  lay_and_build(inside, control);
 }
 
 }  // namespace
 
-Result<Builder> start_builder(const BuilderConfig& config) {
+Result<Builder> start_builder(const BuilderConfig& config, int foundation) {
   Result<FdPair> pair = make_socketpair();
   if (!pair) return std::move(pair.error());
-  const pid_t pid = clone_process(CLONE_NEWUSER);
+  const pid_t pid = clone_process(foundation < 0 ? CLONE_NEWUSER : 0);
   if (pid < 0)
     return Error::from_errno("making the outer user namespace")
         .with_remedy("allow user namespaces: sysctl user.max_user_namespaces and, where it exists, "
                      "kernel.unprivileged_userns_clone=1 or the AppArmor restriction off");
-  if (pid == 0) {
-    const int control = ::fcntl(pair->second.get(), F_DUPFD_CLOEXEC, 100);
-    const int image = ::fcntl(config.image, F_DUPFD_CLOEXEC, 100);
-    const int runtime = ::fcntl(config.runtime, F_DUPFD_CLOEXEC, 100);
-    const int init_program = ::fcntl(config.init_program, F_DUPFD_CLOEXEC, 100);
-    if (control != 100 || image != 101 || runtime != 102 || init_program != 103) ::_exit(125);
-    ::syscall(SYS_close_range, 3, 99, 0);
-    ::syscall(SYS_close_range, 104, ~0U, 0);
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    for (int signal : {SIGTERM, SIGINT, SIGCHLD, SIGPIPE}) ::signal(signal, SIG_DFL);
-    BuilderConfig inside = config;
-    inside.image = image;
-    inside.runtime = runtime;
-    inside.init_program = init_program;
-    run_builder(inside, control);
-  }
-  Builder builder{.process = {.pid = pid,
-                              .pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))},
-                  .control = std::move(pair->first)};
+  if (pid == 0) start_child(config, pair->second.get(), foundation);
+  Builder builder{.pid = -1, .foundation = -1, .control = std::move(pair->first)};
   pair->second.reset();
   auto abandon = [&](Error error) {
     ::kill(pid, SIGKILL);
     return error;
   };
-  if (Status s = map_ids(pid, 0, config.ids.first, config.ids.count); !s)
-    return abandon(std::move(s.error()).during("mapping the outer ids"));
-  if (Status s = send_packet(builder.control.get(), "go"); !s) return abandon(std::move(s.error()));
-  Result<Packet> answer = receive_packet(builder.control.get(), 4096, 0);
-  if (!answer) return abandon(Error{Code::internal, "the builder died while it started"});
-  if (answer->bytes != "ready") return abandon(Error{Code::internal, answer->bytes});
+  if (foundation < 0) {
+    if (!receive_packet(builder.control.get(), 16, 0))
+      return abandon(Error{Code::internal, "the builder died at once"});
+    Fd proc(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (Status s = map_ids(proc.get(), pid, 0, config.ids.first, config.ids.count); !s)
+      return abandon(std::move(s.error()).during("mapping the outer ids"));
+    if (Status s = send_packet(builder.control.get(), "go"); !s)
+      return abandon(std::move(s.error()));
+  }
+  for (bool ready = false; !ready || builder.pid < 0;) {
+    Result<Packet> answer = receive_packet(builder.control.get(), 4096, 0);
+    if (!answer) return abandon(Error{Code::internal, "the builder died while it started"});
+    if (answer->bytes == "ready")
+      ready = true;
+    else if (std::sscanf(answer->bytes.c_str(), "pids %d %d", &builder.foundation, &builder.pid) != 2)
+      return abandon(Error{Code::internal, answer->bytes});
+  }
+  if (Status s = receive_names(builder.control.get()); !s) return abandon(std::move(s.error()));
   return builder;
 }
 
@@ -297,7 +396,9 @@ Result<Cloned> receive_cloned(int control) {
   Result<Packet> packet = receive_packet(control, 4096, 0, Wait::dont);
   if (!packet) return std::move(packet.error());
   wire::Reader in(packet->bytes);
-  Cloned cloned{.what = in.u64(), .pid = in.i32(), .error = in.text()};
+  Cloned cloned{.what = in.u64()};
+  if (in.u8() == 1) cloned.pid = packet->pid;
+  cloned.error = in.text();
   if (!in.complete()) return Error{Code::internal, "the builder answered nonsense"};
   return cloned;
 }

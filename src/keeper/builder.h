@@ -24,22 +24,21 @@ struct OuterIds {
 
 struct BuilderConfig {
   OuterIds ids;
-  int image = -1;         // O_PATH of the image's root directory
-  int runtime = -1;       // O_PATH of the directory laid over it (usr/lib/vitrine/...)
+  std::string image;      // the image's root directory
+  std::string runtime;    // the directory laid over it (usr/lib/vitrine/...)
   int init_program = -1;  // sealed memfd
 };
 
-struct Child {
+// The outer namespaces outlive a builder: a process of their own holds them, pid 1 of the outer pid
+// namespace. It dies with the keeper, and everything inside dies with it.
+struct Builder {
   int pid = -1;
-  Fd pidfd;
+  int foundation = -1;  // pid of that process
+  Fd control;           // the keeper's end of the builder's socket
 };
 
-// Forks the builder. On success `control` is the keeper's end of its socket.
-struct Builder {
-  Child process;
-  Fd control;
-};
-Result<Builder> start_builder(const BuilderConfig& config);
+// Forks a builder, with new outer namespaces (`foundation` < 0) or into existing ones.
+Result<Builder> start_builder(const BuilderConfig& config, int foundation);
 
 // keeper -> builder. Descriptors travel beside the message, in the order named.
 struct BuildShell {  // fds: channel

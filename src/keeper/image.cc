@@ -39,9 +39,9 @@ Result<Image> open_image(const std::string& directory) {
                  .message = "there is no runtime image",
                  .detail = directory,
                  .remedy = kMake};
-  Image image{.root = Fd(::openat(outer.get(), "root", O_PATH | O_DIRECTORY | O_CLOEXEC)),
-              .python = {}};
-  if (!image.root) return damaged("it has no root directory");
+  Image image{.root = directory + "/root", .python = {}};
+  Fd root(::openat(outer.get(), "root", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return damaged("it has no root directory");
   Result<std::string> manifest = read_file(outer.get(), "manifest.json", 4 << 20);
   if (!manifest) return damaged("it has no readable manifest");
   const std::string format = manifest_value(*manifest, "format");
@@ -54,7 +54,7 @@ Result<Image> open_image(const std::string& directory) {
                  .remedy = "make it again with ./dev image"};
   for (const char* needed : {"usr/bin/python3", "home/sandbox", "dev/null", "dev/shm", "dev/pts",
                              "proc", "tmp", "usr/lib/vitrine"}) {
-    Fd found(::openat(image.root.get(), needed, O_PATH | O_CLOEXEC));
+    Fd found(::openat(root.get(), needed, O_PATH | O_CLOEXEC));
     if (!found) return damaged(std::string("/") + needed + " is missing");
   }
   return image;

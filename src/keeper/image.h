@@ -11,7 +11,7 @@ namespace vitrine::keeper {
 inline constexpr int kImageFormat = 1;  // of manifest.json; raised when sessions need something new
 
 struct Image {
-  Fd root;             // O_PATH of the tree
+  std::string root;    // path of the tree
   std::string python;  // "3.11.2"
 };
 

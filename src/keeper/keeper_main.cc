@@ -59,7 +59,6 @@ struct Keeper {
   Reaper reaper;
   Options options;
   Image image;
-  Fd runtime;
   Fd init_program;
   Fd zygote_filter;
   Fd worker_filter;
@@ -89,7 +88,7 @@ Status Keeper::open_files() {
   Result<Image> opened = open_image(options.image);
   if (!opened) return std::move(opened.error());
   image = std::move(*opened);
-  runtime = Fd(::open(options.runtime.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  Fd runtime(::open((options.runtime + "/usr/lib/vitrine").c_str(), O_PATH | O_CLOEXEC));
   if (!runtime)
     return Error::from_errno("opening the session runtime").with_remedy("build it: ./dev build");
   Result<Fd> program = sealed_program(options.init);
@@ -161,12 +160,10 @@ Status Keeper::start(const Options& chosen) {
   if (Status s = handle_signals(); !s) return s;
 
   const OuterIds ids = root ? OuterIds{options.uid_base, kOuterIds} : OuterIds{::geteuid(), 1};
-  // PR_SET_DUMPABLE 0 makes /proc/self of our children root's; the builder's maps are written while
-  // it still shares our credentials, so it must be readable then.
   shells.emplace(loop, reaper, cgroups ? &*cgroups : nullptr,
                  BuilderConfig{.ids = ids,
-                               .image = image.root.get(),
-                               .runtime = runtime.get(),
+                               .image = image.root,
+                               .runtime = options.runtime,
                                .init_program = init_program.get()});
   if (Status s = shells->start(); !s) return s;
   shells->inject_fault(options.shell_fault);
@@ -221,7 +218,10 @@ void Keeper::stop() {
 }
 
 void Keeper::wait_until_empty(Clock::time_point latest) {
-  if (!shells || shells->alive() == 0 || Clock::now() > latest) return loop.stop();
+  if (!shells || shells->alive() == 0 || Clock::now() > latest) {
+    if (shells) shells->stop();
+    return loop.stop();
+  }
   loop.after(std::chrono::milliseconds(2), [this, latest] { wait_until_empty(latest); });
 }
 
@@ -262,7 +262,8 @@ std::string Keeper::info() const {
          ",\"seeded\":" + std::to_string(counts.warm[2]) +
          ",\"empty\":" + std::to_string(counts.empty) +
          ",\"recycled\":" + std::to_string(counts.recycled) + "}" +
-         ",\"builder\":" + std::to_string(shells->builder_pid()) + ",\"zygotes\":[" + zygote_list +
+         ",\"builder\":" + std::to_string(shells->builder().pid) +
+         ",\"foundation\":" + std::to_string(shells->builder().foundation) + ",\"zygotes\":[" + zygote_list +
          "]}";
 }
 

@@ -22,32 +22,43 @@ Shells::Shells(Loop& loop, Reaper& reaper, jail::CgroupTree* cgroups, BuilderCon
     : loop_(loop), reaper_(reaper), cgroups_(cgroups), config_(config) {}
 
 Status Shells::start() {
-  Result<Builder> builder = start_builder(config_);
+  Result<Builder> builder = start_builder(config_, builder_.foundation);
   if (!builder) return std::move(builder.error());
+  if (builder_.foundation < 0)
+    reaper_.watch(builder->foundation, [this](Ending) { foundation_died(); });
   builder_ = std::move(*builder);
-  reaper_.watch(builder_.process.pid, [this](Ending) { builder_died(); });
-  return loop_.watch(builder_.control.get(), EPOLLIN,
-                     [this](std::uint32_t) { read_builder(); });
+  reaper_.watch(builder_.pid, [this](Ending) { builder_died(); });
+  return loop_.watch(builder_.control.get(), EPOLLIN, [this](std::uint32_t) { read_builder(); });
+}
+
+void Shells::foundation_died() {
+  // Every shell and zygote died with it. The builder is of no use without; its end starts anew.
+  builder_.foundation = -1;
+  if (stopping_) return;
+  log_error("the outer namespaces are gone, and every session with them; starting anew");
+  reaper_.signal(builder_.pid, SIGKILL);
 }
 
 void Shells::builder_died() {
-  log_warning("the builder died; starting another");
   if (builder_.control) loop_.unwatch(builder_.control.get());
-  builder_ = {};
+  builder_.control.reset();
+  if (stopping_) return;
+  log_warning("the builder died; starting another");
   // What it had not cloned yet will never come; what it had goes on by itself.
   std::vector<std::uint64_t> lost;
   for (auto& [id, build] : building_)
     if (build.shell->init < 0) lost.push_back(id);
   for (std::uint64_t id : lost) fail(id, Error{Code::unavailable, "the builder died"});
-  auto zygotes = std::move(zygotes_);
-  zygotes_.clear();
+  auto zygotes = std::exchange(zygotes_, {});
   for (auto& [id, cloned] : zygotes) cloned(Error{Code::unavailable, "the builder died"});
-  if (Status s = start(); !s) {
-    log_error(s.error().describe());
-    loop_.after(std::chrono::milliseconds(200), [this] {
-      if (!builder_.control) builder_died();
-    });
-  }
+  restart();
+}
+
+void Shells::restart() {
+  Status started = start();
+  if (started) return;
+  log_error(started.error().describe());
+  loop_.after(std::chrono::milliseconds(200), [this] { restart(); });
 }
 
 Result<std::unique_ptr<Shell>> Shells::prepare(std::uint64_t id, const Limits& limits) {
@@ -122,7 +133,7 @@ void Shells::read_builder() {
   if (!cloned) {
     if (cloned.error().code == Code::timed_out) return;
     loop_.unwatch(builder_.control.get());  // the reaper tells the rest
-    reaper_.signal(builder_.process.pid, SIGKILL);
+    reaper_.signal(builder_.pid, SIGKILL);
     return;
   }
   if (auto zygote = zygotes_.find(cloned->what); zygote != zygotes_.end()) {
@@ -244,6 +255,12 @@ Status Shells::start_zygote(const StartZygote& request, int socket, int zygote_f
     return s;
   zygotes_[id] = std::move(cloned);
   return ok();
+}
+
+void Shells::stop() {
+  stopping_ = true;
+  reaper_.signal(builder_.pid, SIGKILL);
+  reaper_.signal(builder_.foundation, SIGKILL);
 }
 
 }  // namespace vitrine::keeper

@@ -63,7 +63,9 @@ class Shells {
                       std::function<void(Result<int>)> cloned);
 
   std::size_t alive() const { return shells_.size(); }
-  int builder_pid() const { return builder_.process.pid; }
+  const Builder& builder() const { return builder_; }
+  // After the last shell: ends the builder and the outer namespaces.
+  void stop();
   void inject_fault(std::uint32_t fail_at) { fail_at_ = fail_at; }
 
  private:
@@ -78,6 +80,8 @@ class Shells {
 
   void read_builder();
   void builder_died();
+  void foundation_died();
+  void restart();
   void init_cloned(Build& build, const Cloned& cloned);
   void read_channel(std::uint64_t id);
   void fail(std::uint64_t id, Error error);
@@ -93,6 +97,7 @@ class Shells {
   std::uint64_t last_id_ = 0;
   std::uint32_t next_slot_ = 0;
   std::uint32_t fail_at_ = 0;
+  bool stopping_ = false;
   std::vector<std::uint32_t> free_slots_;
   std::unordered_map<std::uint64_t, Build> building_;
   std::unordered_map<std::uint64_t, std::function<void(Result<int>)>> zygotes_;

@@ -2,7 +2,6 @@
 #include "keeper/zygotes.h"
 
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <csignal>
@@ -86,6 +85,7 @@ void Zygotes::start(Variant variant) {
   Result<FdPair> pair = make_socketpair();
   if (!pair) return died(zygote);
   zygote->control = std::move(pair->first);
+  if (!receive_names(zygote->control.get())) return died(zygote);
   const std::string boot = "from vitrine_runtime import boot; boot.main('" +
                            std::string(warm_name(variant)) + "')";
   StartZygote request{.argv = {"/usr/bin/python3", "-c", boot},
@@ -112,21 +112,22 @@ void Zygotes::start(Variant variant) {
 
 void Zygotes::read(const std::shared_ptr<Zygote>& zygote) {
   wire::ForkReply reply;
-  const ssize_t got = ::recv(zygote->control.get(), &reply, sizeof reply, MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got != sizeof reply) {
+  Result<Packet> packet = receive_packet(zygote->control.get(), sizeof reply, 0, Wait::dont);
+  if (!packet && packet.error().code == Code::timed_out) return;
+  if (!packet || packet->bytes.size() != sizeof reply) {
     loop_.unwatch(zygote->control.get());  // the reaper tells the rest
     return;
   }
+  std::memcpy(&reply, packet->bytes.data(), sizeof reply);
   if (reply.request == 0) return became_warm(zygote);
   auto found = zygote->waiting.find(reply.request);
   if (found == zygote->waiting.end()) return;
   Forked forked = std::move(found->second);
   zygote->waiting.erase(found);
-  if (reply.pid < 0)
-    forked(Error::from_errno("forking a worker", -reply.pid));
+  if (reply.error != 0)
+    forked(Error::from_errno("forking a worker", reply.error));
   else
-    forked(Born{reply.pid, lease(zygote->alive)});
+    forked(Born{packet->pid, lease(zygote->alive)});
   // An old one leaves when its last answer is in.
   if (zygote != line(zygote->variant).current && zygote->waiting.empty()) retire(zygote);
 }

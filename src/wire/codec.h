@@ -6,13 +6,17 @@
 // fields and asks once at the end.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace vitrine::wire {
+
+static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie");
 
 class Writer {
  public:

@@ -22,10 +22,11 @@ struct ForkRequest {
 };
 static_assert(sizeof(ForkRequest) == 48);
 
-// zygote -> keeper. `request` 0 = the zygote is warm; `pid` < 0 = -errno.
+// zygote -> keeper. `request` 0 = the zygote is warm. The worker's pid travels as SCM_CREDENTIALS, so
+// that the kernel translates it: the zygote lives in another pid namespace than the keeper.
 struct ForkReply {
   std::uint64_t request = 0;
-  std::int32_t pid = 0;
+  std::int32_t error = 0;  // errno, 0 = forked
   std::int32_t zero = 0;
 };
 static_assert(sizeof(ForkReply) == 16);

@@ -99,12 +99,13 @@ Result<Frame> decode_frame(std::string_view datagram) {
 
 void Assembler::adopt() {
   partial_.reset();
+  skipping_ = false;
   any_sequence_ = true;
 }
 
 Status Assembler::check_order(const Frame& frame) {
   if (frame.type == Type::ready) {
-    if (partial_) return lie("a message was cut off by a ready frame");
+    if (partial_ || skipping_) return lie("a message was cut off by a ready frame");
     execution_ = frame.execution;
     expected_ = 0;
     any_sequence_ = false;
@@ -113,8 +114,10 @@ Status Assembler::check_order(const Frame& frame) {
   if (any_sequence_) {
     execution_ = frame.execution;
     expected_ = frame.sequence;
+    skipping_ = frame.rest();
+    any_sequence_ = false;
   } else if (frame.execution != execution_) {
-    if (partial_) return lie("frames of two executions are mixed");
+    if (partial_ || skipping_) return lie("frames of two executions are mixed");
     execution_ = frame.execution;
     expected_ = 0;
   }
@@ -128,24 +131,28 @@ Result<std::optional<Message>> Assembler::add(const Frame& frame) {
                                                               : is_from_client(frame.type);
   if (!right_way) return lie("a frame of this type does not go this way");
   if (frame.type == Type::stack) {
-    if (frame.more()) return lie("a stack frame is always whole");
+    if (frame.more() || frame.rest()) return lie("a stack frame is always whole");
     return std::optional(
         Message{frame.type, frame.execution, frame.sequence, std::string(frame.payload)});
   }
-  if (direction_ == Direction::from_client && frame.sequence == 0 && !frame.rest()) {
+  if (direction_ == Direction::from_client && !frame.rest()) {
     partial_.reset();  // the client before died in the middle of a message
+    skipping_ = any_sequence_ = false;
     execution_ = frame.execution;
     expected_ = 0;
   }
   if (Status order = check_order(frame); !order) return std::move(order.error());
   if (frame.type == Type::ready) {
-    if (frame.more()) return lie("a ready frame is always whole");
+    if (frame.more() || frame.rest()) return lie("a ready frame is always whole");
     return std::optional(Message{frame.type, frame.execution, 0, std::string(frame.payload)});
   }
 
-  if (any_sequence_ && frame.rest()) return std::optional<Message>{};
-  any_sequence_ = false;
-  if (frame.rest() != partial_.has_value()) return lie("a message starts or goes on wrongly");
+  if (frame.rest() != (partial_.has_value() || skipping_))
+    return lie("a message starts or goes on wrongly");
+  if (skipping_) {
+    skipping_ = frame.more();
+    return std::optional<Message>{};
+  }
   if (partial_ && partial_->type != frame.type) return lie("frames of two messages are mixed");
   if (!partial_) partial_ = Message{frame.type, frame.execution, frame.sequence, {}};
   if (partial_->payload.size() + frame.payload.size() > max_message(frame.type))

@@ -103,7 +103,8 @@ class Assembler {
   Direction direction_;
   std::uint64_t execution_ = 0;
   std::uint32_t expected_ = 0;
-  bool any_sequence_ = false;
+  bool any_sequence_ = false;  // adopted, and no frame came yet
+  bool skipping_ = false;      // in the tail of a message whose head went to another reader
   std::optional<Message> partial_;
 };
 

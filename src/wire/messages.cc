@@ -27,7 +27,7 @@ Environment get_environment(Reader& in) {
     std::string name = in.text();
     std::string value = in.text();
     if (!is_allowed_variable(name, value)) in.fail();
-    environment.insert_or_assign(std::move(name), std::move(value));
+    if (!environment.emplace(std::move(name), std::move(value)).second) in.fail();
   }
   return environment;
 }
@@ -67,6 +67,7 @@ Result<Setup> Setup::decode(std::string_view payload) {
   const bool seeded = get_bool(in);
   const std::uint64_t seed = in.u64();
   if (seeded) setup.seed = seed;
+  if (!seeded && seed != 0) in.fail();
   if (!in.complete()) return malformed("setup");
   return setup;
 }

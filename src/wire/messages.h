@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the messages on the session socket say. Payload layouts: docs/session-socket.md.
 //
-// Each struct has encode() and a decode that accepts exactly what encode() makes: `invalid_argument`
-// for anything missing, left over, out of range or (where text is promised) not UTF-8.
+// Each struct has encode() and a decode that accepts exactly what encode() makes (variables in any
+// order): `invalid_argument` for anything missing, left over, given twice, out of range or (where
+// text is promised) not UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@
 
 namespace vitrine::wire {
 
-inline constexpr std::size_t kMaxEnvironment = 256;   // variables in one message
-inline constexpr std::size_t kMaxMimeTypes = 64;      // representations of one result
+inline constexpr std::size_t kMaxEnvironment = 256;  // variables in one message
+inline constexpr std::size_t kMaxMimeTypes = 64;     // representations of one result
 
 using Environment = std::map<std::string, std::string>;
 
@@ -56,14 +57,19 @@ struct Input {
 
 // worker -> client (and, before the hand-over, to the keeper).
 struct Ready {
-  std::string python;                 // "3.11.2"
-  std::uint64_t last_execution = 0;   // 0 = none yet
+  std::string python;                // "3.11.2"
+  std::uint64_t last_execution = 0;  // 0 = none yet
 
   std::string encode() const;
   static Result<Ready> decode(std::string_view payload);
 };
 
-enum class ResultKind : std::uint8_t { value = 0, display = 1, update_display = 2, clear_output = 3 };
+enum class ResultKind : std::uint8_t {
+  value = 0,
+  display = 1,
+  update_display = 2,
+  clear_output = 3
+};
 
 // worker -> client.
 struct ResultBundle {

@@ -61,6 +61,24 @@ pid_t fork_sibling(int* thread_id) {
 #endif
 }
 
+// Names `pid` in a way that the keeper, in another pid namespace, understands.
+bool answer(int control, const wire::ForkReply& reply, pid_t pid) {
+  iovec part{const_cast<wire::ForkReply*>(&reply), sizeof reply};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> space{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = space.data();
+  message.msg_controllen = space.size();
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_CREDENTIALS;
+  header->cmsg_len = CMSG_LEN(sizeof(ucred));
+  const ucred named{.pid = pid, .uid = ::geteuid(), .gid = ::getegid()};
+  std::memcpy(CMSG_DATA(header), &named, sizeof named);
+  return ::sendmsg(control, &message, MSG_NOSIGNAL) >= 0;
+}
+
 [[noreturn]] void refuse(const Error& error, int socket) {
   // Not a frame, so it can never pass for a worker that is ready.
   const std::string text = "\1" + error.describe();
@@ -102,27 +120,30 @@ Result<Forked> serve_forks(int control, std::span<const sock_filter> zygote_filt
   if (self < 0) return Error::from_errno("opening the zygote's own pidfd");
   if (Status s = jail::install_filter(zygote_filter); !s) return std::move(s.error());
 
+  const pid_t own = ::getpid();
   wire::ForkReply reply{};
-  if (::send(control, &reply, sizeof reply, MSG_NOSIGNAL) < 0)
-    return Error::from_errno("saying that the zygote is warm");
+  if (!answer(control, reply, own)) return Error::from_errno("saying that the zygote is warm");
   Received in;
   while (receive(control, in)) {
-    reply.request = in.request.request;
-    reply.pid = -EIO;
+    reply = {.request = in.request.request, .error = EIO, .zero = 0};
+    pid_t pid = -1;
     if (::setns(in.fds[0], CLONE_NEWPID) != 0) {
-      reply.pid = -errno;
+      reply.error = errno;
     } else {
-      const pid_t pid = fork_sibling(thread_id);
+      pid = fork_sibling(thread_id);
       if (pid == 0) {
         become_worker(in, worker_filter);
         return Forked{.rehearse = in.request.rehearse != 0};
       }
-      reply.pid = pid < 0 ? -errno : pid;
+      reply.error = pid < 0 ? errno : 0;
       if (::setns(self, CLONE_NEWPID) != 0)
         return Error::from_errno("returning to the own pid namespace");
     }
     for (int i = 0; i < in.count; ++i) ::close(in.fds[static_cast<std::size_t>(i)]);
-    if (::send(control, &reply, sizeof reply, MSG_NOSIGNAL) < 0) break;
+    if (reply.error == 0 && answer(control, reply, pid)) continue;
+    // It could not be made, or is dead and reaped already.
+    if (reply.error == 0) reply.error = ESRCH;
+    if (!answer(control, reply, own)) break;
   }
   ::_exit(0);  // the keeper is gone, or wants this zygote gone
 }

@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "wire/frame.h"
+
+namespace vitrine::wire {
+namespace {
+
+using Direction = Assembler::Direction;
+
+// One frame that owns its payload.
+struct Piece {
+  Frame frame;
+  std::string payload;
+
+  Frame get() const {
+    Frame whole = frame;
+    whole.payload = payload;
+    return whole;
+  }
+};
+
+// Cuts a message into frames of at most `size` bytes, counting from `sequence`.
+std::vector<Piece> cut(const Message& message, std::size_t size, std::uint8_t flags = 0) {
+  std::vector<Piece> pieces;
+  std::size_t done = 0;
+  do {
+    std::string part = message.payload.substr(done, size);
+    Frame frame{.type = message.type, .flags = flags, .execution = message.execution};
+    frame.sequence = message.sequence + static_cast<std::uint32_t>(pieces.size());
+    if (done > 0) frame.flags |= kRest;
+    done += part.size();
+    if (done < message.payload.size()) frame.flags |= kMore;
+    pieces.push_back({frame, std::move(part)});
+  } while (done < message.payload.size());
+  return pieces;
+}
+
+std::vector<Piece> operator+(std::vector<Piece> left, const std::vector<Piece>& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+struct Outcome {
+  std::vector<Message> messages;
+  Status status;
+  std::size_t taken = 0;  // frames before the refused one
+};
+
+Outcome feed(Assembler& assembler, const std::vector<Piece>& pieces) {
+  Outcome outcome;
+  for (const Piece& piece : pieces) {
+    Result<std::optional<Message>> added = assembler.add(piece.get());
+    if (!added) {
+      outcome.status = added.error();
+      return outcome;
+    }
+    ++outcome.taken;
+    if (*added) outcome.messages.push_back(std::move(**added));
+  }
+  return outcome;
+}
+
+Outcome feed(const std::vector<Piece>& pieces, Direction direction = Direction::from_worker) {
+  Assembler assembler(direction);
+  return feed(assembler, pieces);
+}
+
+void expect_lie(const Outcome& outcome, std::size_t after) {
+  ASSERT_FALSE(outcome.status) << "believed";
+  EXPECT_EQ(outcome.status.error().code, Code::invalid_argument);
+  EXPECT_EQ(outcome.taken, after);
+}
+
+Message note(std::uint64_t execution, std::uint32_t sequence, std::string text = "a note") {
+  return {Type::note, execution, sequence, std::move(text)};
+}
+
+const Message kReady{Type::ready, 0, 0, "ready"};
+
+// -- whole messages
+
+TEST(Assembler, GivesAMessageOfOneFrame) {
+  const Outcome outcome = feed(cut(note(5, 0), 100));
+
+  ASSERT_TRUE(outcome.status);
+  ASSERT_EQ(outcome.messages.size(), 1u);
+  EXPECT_EQ(outcome.messages[0].type, Type::note);
+  EXPECT_EQ(outcome.messages[0].execution, 5u);
+  EXPECT_EQ(outcome.messages[0].sequence, 0u);
+  EXPECT_EQ(outcome.messages[0].payload, "a note");
+}
+
+TEST(Assembler, GivesAnEmptyMessage) {
+  const Outcome outcome = feed(cut(note(5, 0, ""), 100));
+
+  ASSERT_EQ(outcome.messages.size(), 1u);
+  EXPECT_EQ(outcome.messages[0].payload, "");
+}
+
+TEST(Assembler, JoinsFramesInOrder) {
+  const Outcome outcome = feed(cut({Type::result, 5, 0, "abcdefg"}, 2));
+
+  ASSERT_TRUE(outcome.status);
+  ASSERT_EQ(outcome.messages.size(), 1u);
+  EXPECT_EQ(outcome.messages[0].payload, "abcdefg");
+  EXPECT_EQ(outcome.messages[0].sequence, 0u) << "that of its first frame";
+}
+
+TEST(Assembler, GivesNothingBeforeTheLastFrame) {
+  std::vector<Piece> pieces = cut({Type::result, 5, 0, "abcdefg"}, 2);
+  pieces.pop_back();
+
+  const Outcome outcome = feed(pieces);
+
+  EXPECT_TRUE(outcome.status);
+  EXPECT_TRUE(outcome.messages.empty());
+}
+
+TEST(Assembler, CountsTheFramesOfAnExecutionAcrossMessages) {
+  const Outcome outcome =
+      feed(cut({Type::result, 5, 0, "abcd"}, 2) + cut(note(5, 2), 9) + cut(note(5, 3), 9));
+
+  ASSERT_TRUE(outcome.status);
+  ASSERT_EQ(outcome.messages.size(), 3u);
+  EXPECT_EQ(outcome.messages[1].sequence, 2u);
+  EXPECT_EQ(outcome.messages[2].sequence, 3u);
+}
+
+TEST(Assembler, CountsEachExecutionFromZero) {
+  const Outcome outcome = feed(cut(note(5, 0), 9) + cut(note(5, 1), 9) + cut(note(6, 0), 9));
+
+  ASSERT_TRUE(outcome.status);
+  EXPECT_EQ(outcome.messages.size(), 3u);
+}
+
+TEST(Assembler, JoinsAnyMessagesCutAnyhow) {
+  std::mt19937_64 random(3);
+  const std::array types{Type::result, Type::error, Type::note, Type::input_request,
+                         Type::finished};
+
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Piece> pieces;
+    std::vector<Message> sent;
+    for (std::uint64_t execution = 1; execution <= 3; ++execution) {
+      std::uint32_t sequence = 0;
+      for (std::uint64_t count = random() % 5; count > 0; --count) {
+        std::string payload(random() % 2000, '\0');
+        for (char& byte : payload) byte = static_cast<char>(random());
+        sent.push_back({types[random() % types.size()], execution, sequence, payload});
+        const std::vector<Piece> cuts = cut(sent.back(), 1 + random() % 300);
+        sequence += static_cast<std::uint32_t>(cuts.size());
+        pieces = pieces + cuts;
+      }
+    }
+
+    const Outcome outcome = feed(pieces);
+
+    ASSERT_TRUE(outcome.status) << outcome.status.error().describe();
+    ASSERT_EQ(outcome.messages.size(), sent.size());
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      EXPECT_EQ(outcome.messages[i].type, sent[i].type);
+      EXPECT_EQ(outcome.messages[i].execution, sent[i].execution);
+      EXPECT_EQ(outcome.messages[i].sequence, sent[i].sequence);
+      EXPECT_EQ(outcome.messages[i].payload, sent[i].payload);
+    }
+  }
+}
+
+// -- lies
+
+TEST(Assembler, RefusesAFrameThatGoesTheWrongWay) {
+  for (const Type type : {Type::setup, Type::execute, Type::input, Type::resume})
+    expect_lie(feed(cut({type, 0, 0, ""}, 9), Direction::from_worker), 0);
+  for (const Type type : {Type::ready, Type::result, Type::error, Type::note, Type::input_request,
+                          Type::stack, Type::finished})
+    expect_lie(feed(cut({type, 0, 0, ""}, 9), Direction::from_client), 0);
+}
+
+TEST(Assembler, RefusesASequenceThatJumpsRepeatsOrGoesBack) {
+  for (const std::uint32_t second : {0u, 2u, 7u, std::numeric_limits<std::uint32_t>::max()})
+    expect_lie(feed(cut(note(5, 0), 9) + cut(note(5, second), 9)), 1);
+}
+
+TEST(Assembler, RefusesAnExecutionThatDoesNotStartAtZero) {
+  expect_lie(feed(cut(note(5, 1), 9)), 0);
+  expect_lie(feed(cut(note(5, 0), 9) + cut(note(6, 1), 9)), 1);
+}
+
+TEST(Assembler, RefusesAnyOneLostOrDoubledFrame) {
+  const std::vector<Piece> pieces =
+      cut({Type::result, 5, 0, "abcdef"}, 2) + cut(note(5, 3), 9) + cut(note(5, 4), 9);
+
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    std::vector<Piece> doubled = pieces;
+    doubled.insert(doubled.begin() + static_cast<std::ptrdiff_t>(i), pieces[i]);
+    EXPECT_FALSE(feed(doubled).status) << "frame " << i << " doubled";
+    if (i + 1 == pieces.size()) break;  // the last one lost is not to be seen
+    std::vector<Piece> lost = pieces;
+    lost.erase(lost.begin() + static_cast<std::ptrdiff_t>(i));
+    EXPECT_FALSE(feed(lost).status) << "frame " << i << " lost";
+  }
+}
+
+TEST(Assembler, RefusesAMessageThatGoesOnWithoutAStart) {
+  std::vector<Piece> pieces = cut(note(5, 0), 9);
+  pieces[0].frame.flags = kRest;
+
+  expect_lie(feed(pieces), 0);
+}
+
+TEST(Assembler, RefusesAMessageThatStartsInsideAnother) {
+  std::vector<Piece> pieces = cut({Type::result, 5, 0, "abcd"}, 2);
+  pieces[1].frame.flags = 0;
+
+  expect_lie(feed(pieces), 1);
+}
+
+TEST(Assembler, RefusesFramesOfTwoTypesInOneMessage) {
+  std::vector<Piece> pieces = cut({Type::result, 5, 0, "abcd"}, 2);
+  pieces[1].frame.type = Type::note;
+
+  expect_lie(feed(pieces), 1);
+}
+
+TEST(Assembler, RefusesFramesOfTwoExecutionsInOneMessage) {
+  std::vector<Piece> pieces = cut({Type::result, 5, 0, "abcd"}, 2);
+  pieces[1].frame.execution = 6;
+  pieces[1].frame.sequence = 0;
+
+  expect_lie(feed(pieces), 1);
+}
+
+// -- sizes
+
+TEST(Assembler, TakesAMessageOfExactlyTheMostBytesAndNotOneMore) {
+  for (const Type type : {Type::result, Type::error, Type::note, Type::finished}) {
+    const std::size_t most = max_message(type);
+
+    EXPECT_TRUE(feed(cut({type, 1, 0, std::string(most, 'x')}, kMaxPayload)).status);
+    const Outcome over = feed(cut({type, 1, 0, std::string(most + 1, 'x')}, kMaxPayload));
+
+    ASSERT_FALSE(over.status) << to_string(type);
+    EXPECT_EQ(over.status.error().code, Code::over_limit);
+    EXPECT_TRUE(over.messages.empty());
+  }
+}
+
+TEST(Assembler, CapsWhatAClientSendsToo) {
+  for (const Type type : {Type::setup, Type::execute, Type::input, Type::resume}) {
+    const std::size_t most = max_message(type);
+
+    EXPECT_TRUE(feed(cut({type, 1, 0, std::string(most, 'x')}, kMaxPayload), Direction::from_client)
+                    .status);
+    const Outcome over =
+        feed(cut({type, 1, 0, std::string(most + 1, 'x')}, kMaxPayload), Direction::from_client);
+
+    ASSERT_FALSE(over.status) << to_string(type);
+    EXPECT_EQ(over.status.error().code, Code::over_limit);
+  }
+}
+
+// -- ready and stack
+
+TEST(Assembler, StartsCountingAnewAtReady) {
+  const Outcome outcome = feed(cut(kReady, 9) + cut(note(5, 0), 9) + cut(note(5, 1), 9) +
+                               cut(kReady, 9) + cut(note(5, 0), 9) + cut(note(5, 1), 9));
+
+  ASSERT_TRUE(outcome.status) << outcome.status.error().describe();
+  ASSERT_EQ(outcome.messages.size(), 6u);
+  EXPECT_EQ(outcome.messages[1].sequence, outcome.messages[4].sequence) << "the same message again";
+}
+
+TEST(Assembler, GoesOnCountingAfterTheReplayOfAnUnfinishedExecution) {
+  const Outcome outcome = feed(cut(note(5, 0), 9) + cut({Type::ready, 5, 0, ""}, 9) +
+                               cut(note(5, 0), 9, kReplay) + cut(note(5, 1), 9));
+
+  ASSERT_TRUE(outcome.status) << outcome.status.error().describe();
+  EXPECT_EQ(outcome.messages.size(), 4u);
+}
+
+TEST(Assembler, RefusesReadyInsideAMessage) {
+  std::vector<Piece> pieces = cut({Type::result, 5, 0, "abcd"}, 2);
+  pieces.pop_back();
+
+  expect_lie(feed(pieces + cut(kReady, 9)), 1);
+}
+
+TEST(Assembler, TakesAStackBetweenTheFramesOfAMessage) {
+  std::vector<Piece> pieces = cut({Type::result, 5, 0, "abcd"}, 2);
+  const std::vector<Piece> stack = cut({Type::stack, 5, 77, "File x"}, 99);
+  pieces.insert(pieces.begin() + 1, stack[0]);
+
+  const Outcome outcome = feed(pieces);
+
+  ASSERT_TRUE(outcome.status) << outcome.status.error().describe();
+  ASSERT_EQ(outcome.messages.size(), 2u);
+  EXPECT_EQ(outcome.messages[0].type, Type::stack);
+  EXPECT_EQ(outcome.messages[0].payload, "File x");
+  EXPECT_EQ(outcome.messages[1].payload, "abcd");
+}
+
+TEST(Assembler, RefusesAReadyOrAStackInPieces) {
+  for (const Type type : {Type::ready, Type::stack})
+    for (const std::uint8_t flags : {kMore, kRest, static_cast<std::uint8_t>(kMore | kRest)}) {
+      std::vector<Piece> pieces = cut({type, 0, 0, "x"}, 9);
+      pieces[0].frame.flags = flags;
+      expect_lie(feed(pieces), 0);
+    }
+}
+
+// -- a client that dies in the middle of a message (seen by the worker)
+
+TEST(AssemblerOfClientFrames, CountsTheFramesOfEachMessageFromZero) {
+  const Outcome outcome =
+      feed(cut({Type::setup, 0, 0, "s"}, 9) + cut({Type::execute, 1, 0, "abcdef"}, 2) +
+               cut({Type::input, 1, 0, "i"}, 9) + cut({Type::input, 1, 0, "j"}, 9),
+           Direction::from_client);
+
+  ASSERT_TRUE(outcome.status) << outcome.status.error().describe();
+  ASSERT_EQ(outcome.messages.size(), 4u);
+  EXPECT_EQ(outcome.messages[1].payload, "abcdef");
+}
+
+TEST(AssemblerOfClientFrames, ForgetsAMessageThatItsSenderDidNotFinish) {
+  const std::vector<Piece> whole = cut({Type::execute, 1, 0, "abcdefgh"}, 2);
+  for (std::size_t sent = 1; sent < whole.size(); ++sent) {
+    const std::vector<Piece> begun(whole.begin(),
+                                   whole.begin() + static_cast<std::ptrdiff_t>(sent));
+
+    const Outcome outcome =
+        feed(begun + cut({Type::resume, 0, 0, ""}, 9) + cut({Type::execute, 1, 0, "again"}, 2),
+             Direction::from_client);
+
+    ASSERT_TRUE(outcome.status) << outcome.status.error().describe();
+    ASSERT_EQ(outcome.messages.size(), 2u);
+    EXPECT_EQ(outcome.messages[0].type, Type::resume);
+    EXPECT_EQ(outcome.messages[1].payload, "again") << "nothing of the message before";
+  }
+}
+
+TEST(AssemblerOfClientFrames, ForgetsItAlsoForAMessageOfTheSameExecutionAndType) {
+  std::vector<Piece> begun = cut({Type::execute, 1, 0, "old old"}, 2);
+  begun.pop_back();
+
+  const Outcome outcome =
+      feed(begun + cut({Type::execute, 1, 0, "new"}, 2), Direction::from_client);
+
+  ASSERT_TRUE(outcome.status);
+  ASSERT_EQ(outcome.messages.size(), 1u);
+  EXPECT_EQ(outcome.messages[0].payload, "new");
+}
+
+TEST(AssemblerOfClientFrames, RefusesAMessageThatDoesNotStartAtZero) {
+  expect_lie(feed(cut({Type::execute, 1, 0, "a"}, 9) + cut({Type::input, 1, 1, "b"}, 9),
+                  Direction::from_client),
+             1);
+}
+
+TEST(AssemblerOfClientFrames, RefusesTheRestOfAForgottenMessage) {
+  const std::vector<Piece> whole = cut({Type::execute, 1, 0, "abcd"}, 2);
+
+  expect_lie(
+      feed({whole[0], cut({Type::resume, 0, 0, ""}, 9)[0], whole[1]}, Direction::from_client), 2);
+}
+
+TEST(AssemblerOfClientFrames, RefusesALostFrame) {
+  std::vector<Piece> pieces = cut({Type::execute, 1, 0, "abcdef"}, 2);
+  pieces.erase(pieces.begin() + 1);
+
+  expect_lie(feed(pieces, Direction::from_client), 1);
+}
+
+// -- adoption: a new reader on an old stream
+
+TEST(AssemblerAdopt, GoesOnFromAnyFrameAndDropsExactlyTheTail) {
+  const std::vector<Piece> stream = cut({Type::result, 5, 0, "abcdef"}, 2) + cut(note(5, 3), 99) +
+                                    cut({Type::error, 5, 4, "ghijkl"}, 2) +
+                                    cut({Type::finished, 5, 7, "ok"}, 99) +
+                                    cut({Type::result, 6, 0, "mnop"}, 2);
+  for (std::size_t from = 0; from < stream.size(); ++from) {
+    Assembler assembler(Direction::from_worker);
+    assembler.adopt();
+    const std::vector<Piece> rest(stream.begin() + static_cast<std::ptrdiff_t>(from), stream.end());
+
+    const Outcome outcome = feed(assembler, rest);
+
+    ASSERT_TRUE(outcome.status) << from << ": " << outcome.status.error().describe();
+    std::vector<Piece> starts;
+    std::copy_if(rest.begin(), rest.end(), std::back_inserter(starts),
+                 [](const Piece& piece) { return !piece.frame.rest(); });
+    ASSERT_EQ(outcome.messages.size(), starts.size()) << from;
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      EXPECT_EQ(outcome.messages[i].sequence, starts[i].frame.sequence);
+      EXPECT_EQ(outcome.messages[i].execution, starts[i].frame.execution);
+    }
+  }
+}
+
+TEST(AssemblerAdopt, ForgetsWhatItHadBegun) {
+  Assembler assembler(Direction::from_worker);
+  const std::vector<Piece> message = cut({Type::result, 5, 0, "abcdef"}, 2);
+  ASSERT_TRUE(feed(assembler, {message[0]}).status);
+
+  assembler.adopt();
+  const Outcome outcome = feed(assembler, {message[1], message[2], cut(note(5, 3), 9)[0]});
+
+  ASSERT_TRUE(outcome.status) << outcome.status.error().describe();
+  ASSERT_EQ(outcome.messages.size(), 1u);
+  EXPECT_EQ(outcome.messages[0].type, Type::note);
+}
+
+TEST(AssemblerAdopt, TakesAStackBeforeInsideAndAfterTheTail) {
+  Assembler assembler(Direction::from_worker);
+  assembler.adopt();
+  const std::vector<Piece> message = cut({Type::result, 5, 0, "abcdef"}, 2);
+  const Piece stack = cut({Type::stack, 5, 0, "File x"}, 99)[0];
+
+  const Outcome outcome =
+      feed(assembler, {stack, message[1], stack, message[2], stack, cut(note(5, 3), 9)[0]});
+
+  ASSERT_TRUE(outcome.status) << outcome.status.error().describe();
+  EXPECT_EQ(outcome.messages.size(), 4u);
+}
+
+TEST(AssemblerAdopt, StillRefusesAJumpAfterItsFirstFrame) {
+  Assembler assembler(Direction::from_worker);
+  assembler.adopt();
+
+  expect_lie(feed(assembler, cut(note(5, 40), 9) + cut(note(5, 42), 9)), 1);
+}
+
+TEST(AssemblerAdopt, StillRefusesAJumpInsideTheTail) {
+  Assembler assembler(Direction::from_worker);
+  assembler.adopt();
+  const std::vector<Piece> message = cut({Type::result, 5, 0, "abcdefgh"}, 2);
+
+  expect_lie(feed(assembler, {message[1], message[3]}), 1);
+}
+
+TEST(AssemblerAdopt, RefusesAMessageThatStartsBeforeTheTailEnds) {
+  Assembler assembler(Direction::from_worker);
+  assembler.adopt();
+  const std::vector<Piece> message = cut({Type::result, 5, 0, "abcdef"}, 2);
+
+  expect_lie(feed(assembler, {message[1], cut(note(5, 2), 9)[0]}), 1);
+}
+
+TEST(AssemblerAdopt, GetsTheWholeExecutionAgainByReplay) {
+  // The head of the result went to the reader before. The new one sees its tail and the end, then
+  // what it asked for: everything once more.
+  const std::vector<Piece> live = cut({Type::result, 5, 0, "abcd"}, 2) + cut(note(5, 2), 9);
+  const std::vector<Piece> replay =
+      cut({Type::result, 5, 0, "abcd"}, 2, kReplay) + cut(note(5, 2), 9, kReplay);
+  Assembler assembler(Direction::from_worker);
+  assembler.adopt();
+
+  const Outcome outcome = feed(assembler, std::vector<Piece>{live[1], live[2]} +
+                                              cut({Type::ready, 5, 0, ""}, 9, kReplay) + replay);
+
+  ASSERT_TRUE(outcome.status) << outcome.status.error().describe();
+  ASSERT_EQ(outcome.messages.size(), 4u);
+  EXPECT_EQ(outcome.messages[0].sequence, 2u);
+  EXPECT_EQ(outcome.messages[1].type, Type::ready);
+  EXPECT_EQ(outcome.messages[2].payload, "abcd");
+  EXPECT_EQ(outcome.messages[3].sequence, 2u) << "the same as the first: seen already";
+}
+
+// -- anything at all
+
+TEST(Assembler, SurvivesRandomFrames) {
+  std::mt19937_64 random(99);
+
+  for (int round = 0; round < 2000; ++round) {
+    Assembler assembler(round % 2 == 0 ? Direction::from_worker : Direction::from_client);
+    std::size_t held = 0;
+    for (int i = 0; i < 60; ++i) {
+      if (random() % 10 == 0) assembler.adopt(), held = 0;
+      const std::string payload(random() % 50, 'x');
+      Frame frame{
+          .type = static_cast<Type>(random() % 2 == 0 ? 1 + random() % 4 : 64 + random() % 7),
+          .flags = static_cast<std::uint8_t>(random() % 8),
+          .execution = random() % 2,
+          .sequence = static_cast<std::uint32_t>(random() % 4),
+          .payload = payload};
+      held += payload.size();
+
+      Result<std::optional<Message>> added = assembler.add(frame);
+
+      if (!added || !*added) continue;
+      EXPECT_LE((*added)->payload.size(), held) << "bytes from nowhere";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vitrine::wire
