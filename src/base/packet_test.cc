@@ -145,14 +145,41 @@ TEST_F(PacketTest, ClosesTheDescriptorsItHeld) {
   EXPECT_EQ(open_descriptors(), before_);
 }
 
-TEST_F(PacketTest, LeavesNoDescriptorBehindWhenNoneWereWanted) {
-  send_raw(there_.get(), "x", file_.get(), 5);
+TEST_F(PacketTest, IsRefusedWithDescriptorsWhenNoneWereWantedAndClosesThem) {
+  for (const std::size_t count : {1u, 16u, 24u, 25u, 253u}) {
+    send_raw(there_.get(), "x", file_.get(), count);
 
-  Result<Packet> packet = receive_packet(here_.get(), 100, 0);
+    Result<Packet> packet = receive_packet(here_.get(), 100, 0);
 
-  ASSERT_TRUE(packet) << "the bytes are still good";
-  EXPECT_TRUE(packet->fds.empty());
-  EXPECT_EQ(open_descriptors(), before_);
+    ASSERT_FALSE(packet);
+    EXPECT_EQ(packet.error().code, Code::over_limit);
+    EXPECT_EQ(open_descriptors(), before_) << count << " descriptors were sent";
+  }
+}
+
+TEST_F(PacketTest, NamesItsSenderWhenAskedTo) {
+  ASSERT_TRUE(receive_names(here_.get()));
+  ASSERT_TRUE(send_packet(there_.get(), "plain"));
+  ASSERT_TRUE(send_naming(there_.get(), "named", ::getpid()));
+  ASSERT_TRUE(send_packet(there_.get(), "full", std::vector<int>(kMaxPacketFds, file_.get())));
+
+  for (const char* bytes : {"plain", "named", "full"}) {
+    Result<Packet> packet = receive_packet(here_.get(), 100, kMaxPacketFds);
+
+    ASSERT_TRUE(packet) << packet.error().describe();
+    EXPECT_EQ(packet->bytes, bytes);
+    EXPECT_EQ(packet->pid, ::getpid());
+  }
+}
+
+TEST_F(PacketTest, NamesNobodyWhenNotAsked) {
+  ASSERT_TRUE(send_naming(there_.get(), "named", ::getpid()));
+
+  EXPECT_EQ(receive_packet(here_.get(), 100, 0)->pid, 0);
+}
+
+TEST_F(PacketTest, CannotNameAProcessThatIsNotThere) {
+  EXPECT_FALSE(send_naming(there_.get(), "named", 0x3FFFFFFF));
 }
 
 TEST_F(PacketTest, IsRefusedWithMoreDescriptorsThanWantedAndClosesThem) {
@@ -288,12 +315,12 @@ TEST_F(PacketTest, OfAnySizeAndAnyDescriptorsLeaksNothing) {
 
     Result<Packet> packet = receive_packet(here_.get(), limit, wanted);
 
-    const bool fits = bytes.size() <= limit && (fds <= wanted || wanted == 0);
+    const bool fits = bytes.size() <= limit && fds <= wanted;
     ASSERT_EQ(static_cast<bool>(packet), fits)
         << bytes.size() << " bytes, limit " << limit << ", " << fds << " fds, wanted " << wanted;
     if (!packet) continue;
     EXPECT_EQ(packet->bytes, bytes);
-    EXPECT_EQ(packet->fds.size(), std::min(fds, wanted));
+    EXPECT_EQ(packet->fds.size(), fds);
   }
 
   EXPECT_EQ(open_descriptors(), before_);

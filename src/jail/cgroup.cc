@@ -122,6 +122,20 @@ Status Cgroup::join(pid_t pid, Group group) {
 Status Cgroup::join_init(pid_t pid) { return join(pid, Group::session); }
 Status Cgroup::join_worker(pid_t pid) { return join(pid, Group::worker); }
 
+Result<std::vector<Fd>> Cgroup::open_worker_doors() const {
+  std::vector<Fd> doors;
+  for (std::size_t i = 0; i < roots_->tree.size(); ++i) {
+    const bool v1 = roots_->host.places[i].version == CgroupVersion::v1;
+    const Group group = i == *roots_->host.kill.place ? Group::worker : Group::session;
+    // A thread that moves only itself needs no global lock, but v2 moves whole processes only.
+    const std::string file = path(group) + (v1 ? "/tasks" : "/cgroup.procs");
+    Fd door(::openat(roots_->tree[i].get(), file.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!door) return Error::from_errno("opening a session's cgroup");
+    doors.push_back(std::move(door));
+  }
+  return doors;
+}
+
 Status Cgroup::kill(Group group) {
   const CgroupHost& host = roots_->host;
   const int where = dir(host.kill);
@@ -258,6 +272,12 @@ Status Cgroup::remove() {
   for (const Fd& tree : roots_->tree)
     if (Status s = remove_group(tree.get(), name_, kPatience); !s) return s;
   roots_ = nullptr;
+  return ok();
+}
+
+Status enter_cgroups(std::span<const Fd> doors) {
+  for (const Fd& door : doors)
+    if (::write(door.get(), "0", 1) != 1) return Error::from_errno("joining a cgroup");
   return ok();
 }
 

@@ -67,7 +67,7 @@ Status hand_down_controllers(const CgroupPlace& place, int own, const std::strin
 void take_back_controllers(const CgroupPlace& place, int own, const std::string& name) {
   const std::string unwanted = switches(place, '-');
   (void)write_file(own, (name + "/cgroup.subtree_control").c_str(), unwanted);
-  if (may_keep_members(own)) return;
+  if (may_keep_members(own)) return;  // others may rely on what the real root hands down
   (void)write_file(own, "cgroup.subtree_control", unwanted);
   (void)move_self(own, ".");
 }

@@ -330,7 +330,9 @@ TEST_F(LandlockWall, FitsTheRealRootToo) {
     int number = -1;
     if (terminal && ::ioctl(terminal.get(), TIOCGPTN, &number) != 0) ::_exit(3);
     ::execl("/bin/sh", "sh", "-c",
-            "read x < /proc/self/stat && ls / > /dev/null && ! (true > /var/tmp/vitrine-new) 2> /dev/null", nullptr);
+            "read x < /proc/self/stat && ls / > /dev/null && ! (true > /var/tmp/vitrine-new) 2> "
+            "/dev/null",
+            nullptr);
     ::_exit(4);
   }
   int status = 0;

@@ -331,7 +331,7 @@ Result<pid_t> lay_foundation(const BuilderConfig& config) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::signal(SIGPIPE, SIG_DFL);
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   if (foundation >= 0) rejoin_and_build(inside, control, foundation);
   lay_and_build(inside, control);
 }

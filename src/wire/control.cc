@@ -151,8 +151,9 @@ Reply get_reply(Reader& in, std::uint8_t kind) {
       Listed listed;
       for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n) {
         const std::uint64_t session = in.u64();
-        const bool dead = in.u8() != 0;
-        listed.sessions.push_back({session, dead, in.u64()});
+        const std::uint8_t dead = in.u8();
+        if (dead > 1) in.fail();
+        listed.sessions.push_back({session, dead == 1, in.u64()});
       }
       return listed;
     }

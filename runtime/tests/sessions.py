@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client side of tests: zygotes that stay warm for the whole run, and their sessions."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import select
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fake_native import END, FIELD
+
+HERE = Path(__file__).resolve().parent
+PYTHON = os.environ.get("VITRINE_TEST_PYTHON", "/usr/bin/python3")
+PATIENCE = 60.0
+
+
+@cache
+def has_scientific_stack() -> bool:
+    probe = [PYTHON, "-c", "import numpy, pandas, matplotlib, PIL"]
+    return subprocess.run(probe, capture_output=True).returncode == 0
+
+
+@cache
+def python_version() -> tuple[int, int]:
+    code = "import sys; print(*sys.version_info[:2])"
+    major, minor = subprocess.check_output([PYTHON, "-c", code], text=True).split()
+    return int(major), int(minor)
+
+
+@dataclass
+class Shown:
+    """One result frame."""
+
+    kind: int
+    display_id: str
+    data: dict[str, bytes]
+    metadata: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        return self.data["text/plain"].decode()
+
+
+@dataclass
+class Done:
+    """A whole execution as the front would see it."""
+
+    outcome: str = ""
+    exit_code: int = -1
+    results: list[Shown] = field(default_factory=list)
+    error: tuple[str, str, str] | None = None
+    notes: list[str] = field(default_factory=list)
+    stdout: str = ""
+    stderr: str = ""
+    asked: list[tuple[str, bool]] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
+
+    @property
+    def value(self) -> str | None:
+        """text/plain of the last expression's value."""
+        texts = [shown.text for shown in self.results if shown.kind == 0]
+        return texts[-1] if texts else None
+
+    @property
+    def traceback(self) -> str:
+        assert self.error is not None, self
+        return self.error[2]
+
+
+class Zygote:
+    def __init__(self, variant: str) -> None:
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = dict(os.environ, PYTHONPATH=f"{HERE.parent}:{HERE}")
+        environment.pop("MPLBACKEND", None)
+        self.process = subprocess.Popen(
+            [PYTHON, str(HERE / "zygote_process.py"), str(theirs.fileno()), variant],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,
+        )
+        theirs.close()
+        assert self.control.recv(100) == b"warm"
+
+    def close(self) -> None:
+        self.control.close()
+        self.process.wait(PATIENCE)
+
+
+_zygotes: dict[str, Zygote] = {}
+
+
+def zygote(variant: str) -> Zygote:
+    if variant not in _zygotes:
+        _zygotes[variant] = Zygote(variant)
+    return _zygotes[variant]
+
+
+def close_zygotes() -> None:
+    while _zygotes:
+        _zygotes.popitem()[1].close()
+
+
+class Session:
+    """A worker and the two ends that a front holds: requests down, frames and output up."""
+
+    def __init__(self, variant: str = "bare", rehearse: bool = False, **setup: Any) -> None:
+        pipes = [os.pipe() for _ in range(5)]
+        (their_requests, self._requests), *ups = pipes
+        message = b"rehearse" if rehearse else b"fork"
+        theirs = [their_requests, *(write for _, write in ups)]
+        socket.send_fds(zygote(variant).control, [message], theirs)
+        for fd in theirs:
+            os.close(fd)
+        self._frames, self._out, self._err, pid = (read for read, _ in ups)
+        self.pid = int(os.read(pid, 100))
+        os.close(pid)
+        self._count = 0
+        self._sent = 0
+        self._directory = tempfile.TemporaryDirectory(prefix="vitrine-test-")
+        self._text = b""
+        self.closed = False
+        if setup:
+            self.send("setup", 0, {"env": {}, "seed": None, "rehearse": False, **setup})
+
+    def send(self, kind: str, id: int, body: Any) -> None:
+        self._sent += 1
+        path = os.path.join(self._directory.name, str(self._sent))
+        Path(path).write_bytes(pickle.dumps((kind, id, body)))
+        os.write(self._requests, path.encode())
+
+    def start(self, code: str, **options: Any) -> int:
+        self._count += 1
+        body = {
+            "code": code,
+            "stdin": None,
+            "interactive": False,
+            "env": {},
+            "result_limit": 1 << 20,
+            **options,
+        }
+        self.send("execute", self._count, body)
+        return self._count
+
+    def run(self, code: str, **options: Any) -> Done:
+        self.start(code, **options)
+        return self.wait()
+
+    def answer(self, line: str | None) -> None:
+        self.send("input", self._count, None if line is None else line.encode())
+
+    def interrupt(self) -> None:
+        os.kill(self.pid, signal.SIGINT)
+
+    def wait(self, answers: list[str | None] | None = None, patience: float = PATIENCE) -> Done:
+        """Reads until the current execution is finished; answers questions with `answers`."""
+        done = Done()
+        out, err = bytearray(), bytearray()
+        deadline = time.monotonic() + patience
+        while not done.outcome:
+            left = deadline - time.monotonic()
+            assert left > 0, f"execution {self._count} did not end: {done}"
+            ready, _, _ = select.select([self._out, self._err, self._frames], [], [], left)
+            for fd, into in ((self._out, out), (self._err, err)):
+                if fd in ready:
+                    into += os.read(fd, 1 << 20)
+            if self._frames in ready:
+                self._read_frames(done, answers)
+        for fd, into in ((self._out, out), (self._err, err)):
+            while select.select([fd], [], [], 0)[0]:
+                data = os.read(fd, 1 << 20)
+                if not data:
+                    break
+                into += data
+        done.stdout, done.stderr = out.decode(errors="replace"), err.decode(errors="replace")
+        return done
+
+    def _read_frames(self, done: Done, answers: list[str | None] | None) -> None:
+        data = os.read(self._frames, 1 << 20)
+        if not data:
+            raise EOFError(f"the worker is gone: {done}")
+        self._text += data
+        *frames, self._text = self._text.split(END.encode())
+        for frame in frames:
+            kind, id, *fields = frame.decode().split(FIELD)
+            assert int(id) == self._count, f"a frame of execution {id} during {self._count}"
+            assert not done.outcome, f"{kind} after finished"
+            done.order.append(kind)
+            self._apply(done, kind, fields, answers)
+
+    def _apply(
+        self, done: Done, kind: str, fields: list[str], answers: list[str | None] | None
+    ) -> None:
+        if kind == "result":
+            number, display_id, bundle, metadata = fields
+            data = pickle.loads(bytes.fromhex(bundle))
+            assert all(type(k) is str and type(v) is bytes for k, v in data.items()), data
+            done.results.append(Shown(int(number), display_id, data, json.loads(metadata)))
+        elif kind == "error":
+            assert done.error is None, "two errors"
+            done.error = (fields[0], fields[1], fields[2])
+        elif kind == "note":
+            done.notes.append(fields[0])
+        elif kind == "input_request":
+            done.asked.append((fields[0], fields[1] == "True"))
+            if answers is not None:
+                self.answer(answers.pop(0))
+        elif kind == "finished":
+            done.outcome, done.exit_code = fields[0], int(fields[1])
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            self._directory.cleanup()
+            for fd in (self._requests, self._frames, self._out, self._err):
+                os.close(fd)

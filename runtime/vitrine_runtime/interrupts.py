@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where an interrupt may strike: only between `open()` and `close()` of the gate.
+
+The native handler trips Python's SIGINT while the execution it was meant for is running. The
+Python-level handler below runs later, on the main thread, between two bytecodes, and asks the gate.
+So there is no instant at which an interrupt can hit the runtime's own bookkeeping.
+"""
+
+from __future__ import annotations
+
+from _signal import SIGINT, getsignal, signal
+from types import FrameType
+
+from .sealed import __builtins__  # noqa: F401
+
+
+class Gate:
+    """State of one execution: may it be interrupted, and was it."""
+
+    __slots__ = ("is_open", "hit", "early", "handler")
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self.hit = False
+        self.early = False
+        self.handler = self._on_sigint  # bound once: compared by identity after every cell
+
+    def install(self) -> None:
+        signal(SIGINT, self.handler)
+
+    def installed(self) -> bool:
+        return getsignal(SIGINT) is self.handler
+
+    def begin(self) -> None:
+        """Before the native side is told that the execution starts."""
+        self.hit = False
+        self.early = False
+
+    def open(self) -> None:
+        self.is_open = True
+        if self.early:  # arrived while the execution was being prepared
+            self.hit = True
+            raise KeyboardInterrupt
+
+    def close(self) -> None:
+        self.is_open = False
+
+    def _on_sigint(self, signum: int, frame: FrameType | None) -> None:
+        if self.is_open:
+            self.hit = True
+            raise KeyboardInterrupt
+        self.early = True

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`from IPython.display import ...` where IPython is not installed.
+
+The finder stands last on sys.meta_path, so it is asked only when nothing else was found.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from . import display_objects
+from .display import Display, DisplayHandle
+from .sealed import __builtins__  # noqa: F401
+
+PACKAGE = "IPython"
+MODULES = ("IPython.display", "IPython.core", "IPython.core.display")
+
+
+class ShimFinder:
+    """Finder and loader of the few modules below `IPython`."""
+
+    def __init__(self, display: Display) -> None:
+        self._display = display
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> object:
+        if name != PACKAGE and name not in MODULES:
+            return None
+        package = name in (PACKAGE, "IPython.core")
+        return ModuleSpec(name, self, origin="vitrine", is_package=package)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__name__ == PACKAGE:
+            module.get_ipython = _no_shell  # type: ignore[attr-defined]
+            module.version_info = (8, 24, 0, "")  # type: ignore[attr-defined]
+            module.__version__ = "8.24.0"  # type: ignore[attr-defined]
+            return
+        if module.__name__ == "IPython.core":
+            return
+        for cls in display_objects.CLASSES:
+            setattr(module, cls.__name__, cls)
+        show = self._display
+        module.display = show  # type: ignore[attr-defined]
+        module.update_display = show.update_display  # type: ignore[attr-defined]
+        module.clear_output = show.clear_output  # type: ignore[attr-defined]
+        module.DisplayHandle = DisplayHandle  # type: ignore[attr-defined]
+
+
+def _no_shell() -> None:
+    """There is no IPython shell in a session."""
+    return None
+
+
+def install(display: Display) -> None:
+    sys.meta_path.append(ShimFinder(display))  # type: ignore[arg-type]

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The session's one namespace: a real `__main__` module, kept usable whatever a cell did to it."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from types import ModuleType
+
+from .sealed import __builtins__ as _sealed
+
+__builtins__ = _sealed
+
+_modules = sys.modules
+
+
+class Namespace:
+    """`__main__` and the results kept in it under `_`, `__`, `___`."""
+
+    __slots__ = ("module", "names", "_former", "_shown")
+
+    def __init__(self) -> None:
+        self._former = _modules.get("__main__")  # its globals must outlive code that uses them
+        self.module = ModuleType("__main__")
+        self.names = self.module.__dict__
+        self.names["__builtins__"] = builtins
+        self._shown: tuple[object, ...] = ()
+
+    def install(self) -> None:
+        _modules["__main__"] = self.module
+
+    def repair(self) -> None:
+        """Before every cell: what exec() would otherwise fill in with our own builtins, and what
+        pickle, dataclasses and typing look up."""
+        names = self.names
+        if names.get("__builtins__") is not builtins:
+            names["__builtins__"] = builtins
+        if _modules.get("__main__") is not self.module:
+            _modules["__main__"] = self.module
+        if sys.modules is not _modules:
+            sys.modules = _modules
+        if names.get("__name__") != "__main__":
+            names["__name__"] = "__main__"
+        names.pop("__warningregistry__", None)  # line numbers start again in every cell
+
+    def remember(self, value: object) -> None:
+        """Shifts `_`, `__`, `___`, unless the user gave `_` a meaning of their own."""
+        names = self.names
+        shown = self._shown
+        if "_" in names and not (shown and names["_"] is shown[0]):
+            return
+        self._shown = (value, *shown[:2])
+        for name, item in zip(("_", "__", "___"), self._shown, strict=False):
+            names[name] = item
+
+    def forget(self) -> None:
+        """After a rehearsal: as if nothing had been shown."""
+        self._shown = ()
+        for name in ("_", "__", "___", "__annotations__"):
+            self.names.pop(name, None)

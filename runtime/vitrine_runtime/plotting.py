@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matplotlib in a session: our backend in this process, plain Agg in others, a ready font list."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import sys
+import tempfile
+from types import ModuleType
+
+from .imports import ImportHooks
+from .sealed import __builtins__  # noqa: F401
+
+BACKEND = "module://vitrine_runtime.mpl_backend"
+FONTS = "/usr/share/vitrine/matplotlib"
+
+
+def prepare(imports: ImportHooks) -> None:
+    """In the zygote. Programs that user code starts see Agg: they have no session to show to."""
+    if os.environ.get("MPLBACKEND") == BACKEND:
+        os.environ["MPLBACKEND"] = "Agg"
+        imports.after("matplotlib", _select_backend)
+    imports.before("matplotlib", copy_fonts)
+
+
+def preload() -> None:
+    """In the zygote: imports pyplot and draws once, without writing outside a temporary name."""
+    variable = "MPLCONFIGDIR"
+    before = os.environ.get(variable)
+    os.environ.setdefault(variable, tempfile.gettempdir())
+    try:
+        import matplotlib
+
+        cache = matplotlib.get_cachedir
+        if glob.glob(os.path.join(FONTS, "fontlist-*.json")):
+            matplotlib.get_cachedir = lambda: FONTS
+        try:
+            import matplotlib.pyplot as pyplot
+        finally:
+            matplotlib.get_cachedir = cache
+        _draw_once(pyplot)
+    except (ImportError, OSError):
+        pass
+    finally:
+        if before is None:
+            os.environ.pop(variable, None)
+
+
+def copy_fonts() -> None:
+    """Saves the first import of matplotlib the seconds it takes to read all fonts."""
+    files = glob.glob(os.path.join(FONTS, "fontlist-*.json"))
+    if not files:
+        return
+    target = os.environ.get("MPLCONFIGDIR")
+    if not target:
+        cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        target = os.path.join(cache, "matplotlib")
+    os.makedirs(target, exist_ok=True)
+    for file in files:
+        copy = os.path.join(target, os.path.basename(file))
+        if not os.path.exists(copy):
+            shutil.copyfile(file, copy)
+
+
+def _select_backend(module: ModuleType) -> None:
+    if os.environ.get("MPLBACKEND", "Agg").lower() == "agg":  # not changed by the user
+        module.rcParams["backend"] = BACKEND
+
+
+def _draw_once(pyplot) -> None:
+    """Loads fonts and the renderer; leaves no figure and no shown window behind."""
+    import io
+
+    figure = pyplot.figure()
+    axes = figure.add_subplot()
+    axes.plot([1, 2, 3])
+    axes.set_title("a")
+    figure.savefig(io.BytesIO(), format="png", bbox_inches="tight")
+    pyplot.close(figure)
+
+
+def loaded() -> bool:
+    return "matplotlib.pyplot" in sys.modules

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fd 0 and sys.stdin: nothing, the bytes given with the code, or questions to the client."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+from .channel import Channel
+from .results import Results
+from .sealed import __builtins__  # noqa: F401
+
+_close, _dup2, _fstat, _lseek = os.close, os.dup2, os.fstat, os.lseek
+_memfd_create, _open, _write = os.memfd_create, os.open, os.write
+
+NOTHING = "no input was given: pass stdin with the code, or set the values in the code itself"
+USED_UP = "the given stdin is used up: pass more lines in stdin"
+CLOSED = "the client closed the input"
+
+
+class Stdin:
+    """What the current execution reads. fd 0 is /dev/null between executions."""
+
+    __slots__ = ("_channel", "_results", "_idle", "_given", "_asking", "_identity")
+
+    def __init__(self, channel: Channel, results: Results) -> None:
+        self._channel = channel
+        self._results = results
+        self._given: io.TextIOWrapper | None = None
+        self._asking: AskingStdin | None = None
+        self._idle = _reader()
+        self._identity: tuple[int, int] | None = None
+
+    def install(self) -> None:
+        sys.stdin = sys.__stdin__ = self._idle
+
+    def adopt(self) -> None:
+        try:
+            stat = _fstat(0)
+            self._identity = (stat.st_dev, stat.st_ino)
+        except OSError:
+            self._identity = None
+
+    def begin(self, given: bytes | None, interactive: bool) -> None:
+        if given is not None:
+            _put_on_fd0(given)
+            self._given = sys.stdin = sys.__stdin__ = _reader()
+        elif interactive:
+            self._asking = sys.stdin = AskingStdin(self.ask)  # type: ignore[assignment]
+
+    def end(self) -> None:
+        """After the execution; also repairs an fd 0 or a sys.stdin that the cell broke."""
+        if self._given is None and self._asking is None and self._intact():
+            return
+        self._given = self._asking = None
+        _devnull_on_fd0()
+        self.adopt()
+        if not _works(self._idle):
+            self._idle = _reader()
+        self.install()
+
+    def silent(self) -> bool:
+        """Whether nobody can answer a question."""
+        return sys.stdin is self._idle
+
+    def _intact(self) -> bool:
+        if self._identity is None:
+            return sys.stdin is self._idle
+        try:
+            if sys.stdin is not self._idle or self._idle.closed:
+                return False
+            stat = _fstat(0)
+        except (OSError, ValueError, AttributeError):
+            return False
+        return (stat.st_dev, stat.st_ino) == self._identity
+
+    def read_line(self, prompt: str, password: bool = False) -> str:
+        """One line without its end, as input() gives it. EOFError says what to do."""
+        stream = sys.stdin
+        if stream is self._asking and stream is not None:
+            line = self.ask(prompt, password)
+            if line is None:
+                raise EOFError(CLOSED)
+            return line
+        if prompt:
+            sys.stdout.write(prompt)
+            sys.stdout.flush()
+        line = stream.readline()
+        if not line:
+            if stream is self._given:
+                raise EOFError(USED_UP)
+            raise EOFError(NOTHING if stream is self._idle else "EOF when reading a line")
+        return line[:-1] if line.endswith("\n") else line
+
+    def ask(self, prompt: str, password: bool = False) -> str | None:
+        """Asks the client and waits. None at end of input."""
+        execution = self._results.current
+        if execution is None or not self._channel.is_worker():
+            raise EOFError("only the session's own process can ask for input")
+        self._channel.input_request(execution.id, prompt, password)
+        while True:
+            kind, id, body = self._channel.receive()
+            if kind == "input" and id == execution.id:
+                return None if body is None else body.decode("utf-8", "replace").rstrip("\r\n")
+
+
+class AskingStdin(io.TextIOBase):
+    """sys.stdin of an interactive execution: every line read is a question to the client."""
+
+    def __init__(self, ask) -> None:
+        self._ask = ask
+        self._rest = ""
+        self._ended = False
+
+    encoding = "utf-8"
+    errors = "replace"
+    name = "<stdin>"
+    mode = "r"
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return 0
+
+    def readline(self, size: int | None = -1) -> str:  # type: ignore[override]
+        if not self._rest and not self._ended:
+            line = self._ask("")
+            self._ended = line is None
+            self._rest = "" if line is None else line + "\n"
+        end = len(self._rest) if size is None or size < 0 else size
+        line, self._rest = self._rest[:end], self._rest[end:]
+        return line
+
+    def read(self, size: int | None = -1) -> str:
+        parts = []
+        left = -1 if size is None else size
+        while left:
+            line = self.readline(left)
+            if not line:
+                break
+            parts.append(line)
+            if left > 0:
+                left -= len(line)
+        return "".join(parts)
+
+
+def _reader() -> io.TextIOWrapper:
+    raw = io.FileIO(0, "rb", closefd=False)
+    raw.name = "<stdin>"
+    text = io.TextIOWrapper(io.BufferedReader(raw), "utf-8", "surrogateescape")
+    text.mode = "r"
+    return text
+
+
+def _put_on_fd0(data: bytes) -> None:
+    fd = _memfd_create("stdin", 0)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[_write(fd, view) :]
+        _lseek(fd, 0, os.SEEK_SET)
+        _dup2(fd, 0)
+    finally:
+        if fd != 0:
+            _close(fd)
+
+
+def _devnull_on_fd0() -> None:
+    try:
+        fd = _open(os.devnull, os.O_RDWR)
+    except OSError:
+        return
+    if fd != 0:
+        _dup2(fd, 0)
+        _close(fd)
+
+
+def _works(stream: io.TextIOWrapper) -> bool:
+    try:
+        return not stream.closed
+    except ValueError:
+        return False

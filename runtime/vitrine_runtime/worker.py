@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The worker's loop: requests in, executions run, until the front is gone."""
+
+from __future__ import annotations
+
+import os
+from itertools import starmap
+from typing import Any, NoReturn
+
+from . import environ, seeding
+from .figures import Figures
+from .rehearsal import run as _rehearse
+from .sealed import __builtins__  # noqa: F401
+from .session import Session
+
+ONCE = ((),)
+MAX_EOF = 3
+
+_session: Session | None = None
+_seeded = 0
+_exit, _getpid = os._exit, os.getpid
+
+
+def session() -> Session:
+    """The session of this process; the zygote makes it before it forks."""
+    global _session
+    if _session is None:
+        import _vitrine
+
+        _session = Session(_vitrine)
+        _session.install()
+    return _session
+
+
+def figures() -> Figures | None:
+    """For the matplotlib backend: None in a process that is not the session's own."""
+    here = _session
+    return here.figures if here is not None and here.channel.is_worker() else None
+
+
+def after_fork() -> None:
+    """What must differ between two children of one zygote. Does its work once per process."""
+    global _seeded
+    here = _getpid()
+    if _seeded != here:
+        seeding.reseed()
+        _seeded = here
+
+
+def rehearse() -> None:
+    """One warm-up execution that leaves no trace."""
+    _rehearse(session())
+
+
+def main() -> NoReturn:
+    """Serves the session until the peer is gone. Called in the forked, jailed worker."""
+    here = session()
+    after_fork()
+    here.adopt()
+    inbox: list[tuple[str, int, Any]] = []
+    fetch = inbox.extend
+    receive = here.channel.receive
+    eof = 0
+    while True:
+        # A signal handler of user code may raise anywhere in here; a message once received is
+        # in `inbox` (no bytecode between) and stays there until it has been dealt with.
+        try:
+            if not inbox:
+                fetch(starmap(receive, ONCE))
+            eof = 0
+            kind, id, body = inbox[0]
+            if kind == "execute":
+                here.execute(id, body)
+            elif kind == "setup":
+                _setup(here, body)
+            inbox.clear()
+        except EOFError:
+            eof += 1  # a handler may also raise this; the real one comes again
+            if eof >= MAX_EOF:
+                _exit(0)
+        except OSError:
+            eof += 1
+            if eof >= MAX_EOF * 10:
+                _exit(0)
+        except BaseException:
+            continue
+
+
+def _setup(here: Session, body: dict[str, Any]) -> None:
+    environ.apply(body["env"])
+    if body["seed"] is not None:
+        seeding.seed(body["seed"], here.imports)
+    if body.get("rehearse"):
+        _rehearse(here)

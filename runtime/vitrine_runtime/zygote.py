@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is imported and touched once, before any fork."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+
+from . import plotting, worker
+from .sealed import __builtins__  # noqa: F401
+
+STDLIB = (
+    "abc", "argparse", "array", "asyncio", "base64", "bisect", "calendar", "cmath", "collections",
+    "concurrent.futures", "contextlib", "copy", "csv", "dataclasses", "datetime", "decimal",
+    "enum", "fractions", "functools", "getpass", "glob", "hashlib", "heapq", "html", "inspect",
+    "io", "itertools", "json", "logging", "math", "numbers", "operator", "os", "pathlib", "pickle",
+    "platform", "pprint", "queue", "random", "re", "shutil", "signal", "statistics", "string",
+    "struct", "subprocess", "tempfile", "textwrap", "threading", "time", "timeit", "tokenize",
+    "traceback", "types", "typing", "unicodedata", "urllib.parse", "uuid", "warnings", "weakref",
+    "zlib",
+)  # fmt: skip
+LOADED = ("numpy", "pandas")
+
+
+def warm(variant: str) -> None:
+    """Gets ready to fork workers: "bare", or "loaded" with numpy, pandas and pyplot.
+
+    Makes no thread, socket, temporary file or generator of random numbers of its own.
+    """
+    if variant not in ("bare", "loaded"):
+        raise ValueError(f"unknown zygote variant {variant!r}")
+    for name in STDLIB + (LOADED if variant == "loaded" else ()):
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue
+    here = worker.session()  # before matplotlib: it selects the backend
+    if variant == "loaded":
+        plotting.preload()
+        _touch_frames()
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # modules that a cell writes into its directory
+    sys.argv = [""]
+    assert here.execution is None
+    for _ in range(20):  # also lets the interpreter specialise the code of the runtime
+        worker.rehearse()
+    gc.collect()
+    gc.freeze()
+
+
+def _touch_frames() -> None:
+    """The first frame shown in a session should not be the first one ever formatted."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None:
+        frame = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+        repr(frame)
+        frame._repr_html_()

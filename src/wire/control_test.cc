@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/control.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "wire/codec.h"
+
+namespace vitrine::wire {
+namespace {
+
+const Limits kLimits{.memory_bytes = 1ull << 30,
+                     .cpu_permille = 500,
+                     .processes = 7,
+                     .disk_bytes = 5ull << 20,
+                     .output_bytes = 4096,
+                     .exec_time = std::chrono::milliseconds(1),
+                     .idle_time = std::chrono::milliseconds(123'456)};
+
+const std::vector<Request> kRequests{
+    Create{.variant = Variant::seeded, .lifetime = Lifetime::one_shot, .limits = kLimits},
+    End{.session = 1},
+    Interrupt{.session = 2, .execution = 3},
+    AskStack{.session = 4, .execution = 5},
+    Watch{.session = 6, .execution = 7, .milliseconds = 8},
+    Unwatch{.session = 9, .execution = 10},
+    Kill{.session = 11},
+    Reset{.session = 12, .files = Files::keep},
+    List{},
+    Attach{.session = 13},
+    AskUsage{.session = 14},
+    Info{}};
+
+const std::vector<Reply> kReplies{
+    Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},
+    Done{},
+    Opened{.session = 1, .source = Source::built},
+    Listed{.sessions = {{2, false, 0}, {3, true, 4}}},
+    Used{.cpu_us = 5, .memory_peak_bytes = 6, .memory_now_bytes = 7},
+    Told{.json = R"({"pid": 1})"}};
+
+const std::vector<Event> kEvents{Died{.session = 8, .death = {Cause::killed, -9}},
+                                 TimedOut{.session = 9, .execution = 10}};
+
+// All of kReplies and kEvents as packets.
+std::vector<std::string> packets_from_keeper() {
+  std::vector<std::string> packets;
+  for (const Reply& reply : kReplies) packets.push_back(encode_reply(77, reply));
+  for (const Event& event : kEvents) packets.push_back(encode_event(event));
+  return packets;
+}
+
+std::string reencode(const FromKeeper& message) {
+  if (const auto* reply = std::get_if<NumberedReply>(&message))
+    return encode_reply(reply->number, reply->reply);
+  return encode_event(std::get<Event>(message));
+}
+
+TEST(ControlRequest, HasAnExampleOfEachHere) {
+  ASSERT_EQ(kRequests.size(), std::variant_size_v<Request>);
+  for (std::size_t i = 0; i < kRequests.size(); ++i) EXPECT_EQ(kRequests[i].index(), i);
+}
+
+TEST(ControlRequest, ComesBackAsItWasSent) {
+  for (const Request& request : kRequests) {
+    const std::string packet = encode_request(0xFFFFFFFF, request);
+
+    Result<NumberedRequest> back = decode_request(packet);
+
+    ASSERT_TRUE(back) << request.index();
+    EXPECT_EQ(back->number, 0xFFFFFFFF);
+    EXPECT_EQ(back->request.index(), request.index());
+    EXPECT_EQ(encode_request(back->number, back->request), packet);
+  }
+}
+
+TEST(ControlRequest, KeepsEveryFieldOfCreate) {
+  Result<NumberedRequest> back = decode_request(encode_request(1, kRequests[0]));
+
+  ASSERT_TRUE(back);
+  const auto& create = std::get<Create>(back->request);
+  EXPECT_EQ(create.variant, Variant::seeded);
+  EXPECT_EQ(create.lifetime, Lifetime::one_shot);
+  EXPECT_EQ(create.limits, kLimits);
+}
+
+TEST(ControlRequest, DoesNotMixUpItsNumbers) {
+  const auto watch = std::get<Watch>(decode_request(encode_request(1, Watch{1, 2, 3}))->request);
+
+  EXPECT_EQ(watch.session, 1u);
+  EXPECT_EQ(watch.execution, 2u);
+  EXPECT_EQ(watch.milliseconds, 3u);
+}
+
+TEST(ControlRequest, IsRefusedAtEveryTruncationAndWithAByteTooMany) {
+  for (const Request& request : kRequests) {
+    const std::string packet = encode_request(5, request);
+    for (std::size_t size = 0; size < packet.size(); ++size)
+      EXPECT_FALSE(decode_request(packet.substr(0, size))) << request.index() << " cut at " << size;
+    EXPECT_FALSE(decode_request(packet + '\0')) << request.index();
+  }
+}
+
+TEST(ControlRequest, IsRefusedWithAnUnknownVerb) {
+  for (std::size_t verb = std::variant_size_v<Request>; verb < 256; ++verb)
+    EXPECT_FALSE(decode_request(Writer().u8(static_cast<std::uint8_t>(verb)).u32(1).take()));
+}
+
+TEST(ControlRequest, IsRefusedWithAnUnknownVariantLifetimeOrFiles) {
+  std::string create = encode_request(1, kRequests[0]);
+  std::string reset = encode_request(1, Reset{.session = 1, .files = Files::keep});
+
+  create[5] = kVariants;
+  EXPECT_FALSE(decode_request(create));
+  create[5] = 0;
+  EXPECT_TRUE(decode_request(create));
+  create[6] = 2;
+  EXPECT_FALSE(decode_request(create));
+  reset.back() = 2;
+  EXPECT_FALSE(decode_request(reset));
+}
+
+TEST(ControlRequest, IsRefusedWithATimeThatIsNoTime) {
+  std::string create = encode_request(1, kRequests[0]);
+
+  create.back() = '\xFF';  // the high byte of idle_time
+
+  EXPECT_FALSE(decode_request(create));
+}
+
+TEST(ControlRequest, OfAbsurdLimitsIsDecodedAndLeftToValidate) {
+  Limits zero = kLimits;
+  zero.memory_bytes = 0;
+
+  Result<NumberedRequest> back = decode_request(encode_request(1, Create{.limits = zero}));
+
+  ASSERT_TRUE(back);
+  EXPECT_FALSE(std::get<Create>(back->request).limits.validate());
+}
+
+TEST(ControlRequest, OfRandomBytesIsRefusedOrEncodesTheSameAgain) {
+  std::mt19937_64 random(1);
+
+  for (int i = 0; i < 100'000; ++i) {
+    std::string packet = encode_request(9, kRequests[random() % kRequests.size()]);
+    for (std::uint64_t changes = random() % 4; changes > 0; --changes)
+      packet[random() % packet.size()] = static_cast<char>(random());
+    if (random() % 4 == 0) packet.resize(random() % (packet.size() + 4));
+    Result<NumberedRequest> request = decode_request(packet);
+    if (request) {
+      EXPECT_EQ(encode_request(request->number, request->request), packet);
+    }
+  }
+}
+
+TEST(ControlReply, HasAnExampleOfEachHere) {
+  EXPECT_EQ(kReplies.size(), std::variant_size_v<Reply>);
+  EXPECT_EQ(kEvents.size(), std::variant_size_v<Event>);
+}
+
+TEST(ControlReply, ComesBackAsItWasSent) {
+  for (const std::string& packet : packets_from_keeper()) {
+    Result<FromKeeper> back = decode_from_keeper(packet);
+
+    ASSERT_TRUE(back) << back.error().describe();
+    EXPECT_EQ(reencode(*back), packet);
+  }
+}
+
+TEST(ControlReply, TellsAClientWhatWentWrongButNotTheDetail) {
+  Error error = std::get<Error>(kReplies[0]);
+  error.detail = "a host path";
+
+  Result<FromKeeper> back = decode_from_keeper(encode_reply(1, error));
+
+  ASSERT_TRUE(back);
+  const auto& told = std::get<Error>(std::get<NumberedReply>(*back).reply);
+  EXPECT_EQ(told.code, Code::over_limit);
+  EXPECT_EQ(told.message, "full");
+  EXPECT_EQ(told.remedy, "wait");
+  EXPECT_EQ(told.detail, "") << "is for the log";
+}
+
+TEST(ControlReply, KeepsTheOrderAndTheFieldsOfAList) {
+  Result<FromKeeper> back = decode_from_keeper(encode_reply(1, kReplies[3]));
+
+  ASSERT_TRUE(back);
+  const auto& sessions = std::get<Listed>(std::get<NumberedReply>(*back).reply).sessions;
+  ASSERT_EQ(sessions.size(), 2u);
+  EXPECT_EQ(sessions[0].session, 2u);
+  EXPECT_FALSE(sessions[0].dead);
+  EXPECT_EQ(sessions[1].session, 3u);
+  EXPECT_TRUE(sessions[1].dead);
+  EXPECT_EQ(sessions[1].execution, 4u);
+}
+
+TEST(ControlReply, RefusesAListThatLiesAboutItsLength) {
+  std::string packet = encode_reply(1, kReplies[3]);
+
+  for (const char count : {'\0', '\1', '\3', '\xFF'}) {
+    packet[6] = packet[7] = packet[8] = packet[9] = count;
+    EXPECT_FALSE(decode_from_keeper(packet));
+  }
+}
+
+TEST(ControlReply, KeepsTheSignOfAnExitCode) {
+  Result<FromKeeper> back = decode_from_keeper(encode_event(kEvents[0]));
+
+  ASSERT_TRUE(back);
+  const auto& died = std::get<Died>(std::get<Event>(*back));
+  EXPECT_EQ(died.death.cause, Cause::killed);
+  EXPECT_EQ(died.death.code, -9);
+}
+
+TEST(ControlReply, IsRefusedAtEveryTruncationAndWithAByteTooMany) {
+  for (const std::string& packet : packets_from_keeper()) {
+    for (std::size_t size = 0; size < packet.size(); ++size)
+      EXPECT_FALSE(decode_from_keeper(packet.substr(0, size))) << "cut at " << size;
+    EXPECT_FALSE(decode_from_keeper(packet + '\0'));
+  }
+}
+
+TEST(ControlReply, OfRandomBytesIsRefusedOrEncodesTheSameAgain) {
+  std::mt19937_64 random(2);
+  const std::vector<std::string> packets = packets_from_keeper();
+
+  for (int i = 0; i < 100'000; ++i) {
+    std::string packet = packets[random() % packets.size()];
+    for (std::uint64_t changes = random() % 4; changes > 0; --changes)
+      packet[random() % packet.size()] = static_cast<char>(random());
+    Result<FromKeeper> message = decode_from_keeper(packet);
+    if (message) {
+      EXPECT_EQ(reencode(*message), packet);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vitrine::wire

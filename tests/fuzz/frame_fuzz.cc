@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stream of datagrams, as a hostile peer may send them, into decode_frame() and an Assembler.
+//
+// Input: one byte (direction), then datagrams: u16 length, the bytes. A length of 0xFFFF is not a
+// datagram: a new reader adopts the stream there.
+#include <memory>
+#include <string>
+
+#include "tests/fuzz/input.h"
+#include "wire/frame.h"
+
+using vitrine::fuzz::require;
+using namespace vitrine::wire;
+
+namespace {
+
+// What is known about the stream without looking into the assembler.
+struct Stream {
+  std::size_t received = 0;  // payload bytes since the last message or adoption
+};
+
+void check(const Message& message, const Frame& last, const Stream& stream) {
+  require(message.type == last.type, "a message has the type of its last frame");
+  require(message.execution == last.execution, "a message has the execution of its last frame");
+  require(!last.more(), "a message ends with a frame that says so");
+  require(message.payload.size() <= stream.received, "no byte comes from nowhere");
+  require(message.payload.size() <= max_message(message.type), "no message is too long");
+  require(message.payload.ends_with(last.payload), "the last bytes are those of the last frame");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  vitrine::fuzz::Input in(data, size);
+  const auto direction =
+      in.byte() % 2 == 0 ? Assembler::Direction::from_worker : Assembler::Direction::from_client;
+  Assembler assembler(direction);
+  Stream stream;
+  while (!in.empty()) {
+    const std::uint16_t length = in.word();
+    if (length == 0xFFFF) {
+      assembler.adopt();
+      stream = {};
+      continue;
+    }
+    // A copy of exactly the datagram's size, so that a read beyond it is seen.
+    const std::string_view bytes = in.bytes(length);
+    const std::unique_ptr<char[]> copy(new char[bytes.size()]);
+    bytes.copy(copy.get(), bytes.size());
+    const std::string_view datagram(copy.get(), bytes.size());
+
+    const vitrine::Result<Frame> frame = decode_frame(datagram);
+    if (!frame) {
+      require(frame.error().code == vitrine::Code::invalid_argument,
+              "a bad frame is a bad argument");
+      continue;
+    }
+    require(encode_frame(*frame) == datagram, "a frame encodes to the bytes it came from");
+
+    stream.received += frame->payload.size();
+    const auto message = assembler.add(*frame);
+    if (!message) return 0;  // the peer is not to be believed any more
+    if (!*message) continue;
+    require(is_from_worker((*message)->type) == (direction == Assembler::Direction::from_worker),
+            "a message goes one way only");
+    check(**message, *frame, stream);
+    if ((*message)->type != Type::stack) stream = {};
+  }
+  return 0;
+}

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the seed corpora: one small, valid input of each kind. Run again when the wire changes.
+
+It encodes by hand, from docs/session-socket.md alone, so it also checks that the page is right:
+a fuzzer that starts from refused seeds has less to go by.
+"""
+
+from pathlib import Path
+from struct import pack
+
+HERE = Path(__file__).resolve().parent / "corpus"
+
+SETUP, EXECUTE, INPUT, RESUME = 1, 2, 3, 4
+READY, RESULT, ERROR, NOTE, INPUT_REQUEST, STACK, FINISHED = range(64, 71)
+MORE, REST, REPLAY = 1, 2, 4
+
+
+def text(value: bytes) -> bytes:
+    return pack("<I", len(value)) + value
+
+
+def environment(**variables: bytes) -> bytes:
+    pairs = [text(name.encode()) + text(value) for name, value in variables.items()]
+    return pack("<H", len(pairs)) + b"".join(pairs)
+
+
+MESSAGES = {
+    "setup": (SETUP, environment(A=b"1", LANG=b"C.UTF-8") + pack("<BQ", 1, 7)),
+    "setup_empty": (SETUP, environment() + pack("<BQ", 0, 0)),
+    "execute": (
+        EXECUTE,
+        text(b"x = 1\nx") + b"\x01" + text(b"line\n") + environment(K=b"v") + pack("<Q", 1 << 20),
+    ),
+    "execute_empty": (EXECUTE, text(b"") + b"\0" + text(b"") + environment() + pack("<Q", 1024)),
+    "input": (INPUT, b"\0" + text(b"yes\n")),
+    "input_end": (INPUT, b"\x01" + text(b"")),
+    "ready": (READY, text(b"3.11.2") + pack("<Q", 3)),
+    "result": (
+        RESULT,
+        b"\0" + text(b"") + pack("<H", 2) + text(b"text/plain") + text(b"42")
+        + text(b"image/png") + text(b"\x89PNG") + text(b"{}"),
+    ),
+    "result_update": (
+        RESULT,
+        b"\x02" + text(b"id") + pack("<H", 1) + text(b"text/html") + text(b"<b>") + text(b"{}"),
+    ),
+    "error": (ERROR, text(b"ValueError") + text("\u00e4".encode()) + text(b"Traceback")),
+    "input_request": (INPUT_REQUEST, text(b"Name? ") + b"\0"),
+    "finished": (FINISHED, b"\x01\x01"),
+    "utf8": (0, "a\u00e9\u20ac\U0001f600".encode()),
+}  # fmt: skip
+
+
+def frame(kind: int, flags: int, execution: int, sequence: int, payload: bytes) -> bytes:
+    header = pack("<2sBBB3xQII", b"VT", 1, kind, flags, execution, sequence, len(payload))
+    return header + payload
+
+
+def stream(direction: int, *datagrams: bytes | None) -> bytes:
+    """None = a new reader adopts the stream."""
+    parts = [b"\xff\xff" if d is None else pack("<H", len(d)) + d for d in datagrams]
+    return bytes([direction]) + b"".join(parts)
+
+
+def payload(name: str) -> bytes:
+    return MESSAGES[name][1]
+
+
+FROM_WORKER, FROM_CLIENT = 0, 1
+NOTE_0 = frame(NOTE, 0, 1, 0, b"a note")
+HEAD = frame(RESULT, MORE, 1, 1, b"abc")
+MIDDLE = frame(RESULT, MORE | REST, 1, 2, b"def")
+TAIL = frame(RESULT, REST, 1, 3, b"ghi")
+END = frame(FINISHED, 0, 1, 4, b"\0\0")
+STREAMS = {
+    "execution": stream(
+        FROM_WORKER,
+        frame(READY, 0, 0, 0, payload("ready")),
+        NOTE_0, HEAD, MIDDLE, TAIL, END,
+        frame(NOTE, 0, 2, 0, b"the next one"),
+    ),
+    "stack_between": stream(
+        FROM_WORKER, NOTE_0, HEAD, frame(STACK, 0, 1, 0, b"File"), MIDDLE, TAIL,
+    ),
+    "adopted": stream(
+        FROM_WORKER,
+        NOTE_0, HEAD, None, MIDDLE, TAIL, END,
+        frame(READY, REPLAY, 1, 0, payload("ready")),
+        frame(NOTE, REPLAY, 1, 0, b"a note"),
+    ),
+    "client": stream(
+        FROM_CLIENT,
+        frame(SETUP, 0, 0, 0, payload("setup")),
+        frame(EXECUTE, MORE, 1, 0, payload("execute")[:9]),
+        frame(EXECUTE, REST, 1, 1, payload("execute")[9:]),
+        frame(INPUT, 0, 1, 0, payload("input")),
+    ),
+    "client_died": stream(
+        FROM_CLIENT,
+        frame(EXECUTE, MORE, 1, 0, b"abc"),
+        frame(RESUME, 0, 0, 0, b""),
+        frame(EXECUTE, 0, 1, 0, payload("execute")),
+    ),
+    "out_of_order": stream(FROM_WORKER, NOTE_0, END),
+    "two_mixed": stream(FROM_WORKER, NOTE_0, HEAD, frame(ERROR, REST, 1, 2, b"x")),
+}  # fmt: skip
+
+
+LIMITS = pack("<QIIQQQQ", 512 << 20, 1000, 64, 256 << 20, 1 << 20, 30_000, 1_800_000)
+ONE, TWO, THREE = pack("<Q", 1), pack("<Q", 2), pack("<Q", 3)
+REQUESTS = {
+    "create": b"\x01\0" + LIMITS, "end": ONE, "interrupt": ONE + TWO, "ask_stack": ONE + TWO,
+    "watch": ONE + TWO + THREE, "unwatch": ONE + TWO, "kill": ONE, "reset": ONE + b"\x01",
+    "list": b"", "attach": ONE, "ask_usage": ONE, "info": b"",
+}  # fmt: skip
+REPLIES = {
+    "error": b"\x03" + text(b"full") + text(b"wait"), "done": b"", "opened": ONE + b"\x02",
+    "listed": pack("<IQBQQBQ", 2, 1, 0, 0, 2, 1, 3), "used": ONE + TWO + THREE, "told": text(b"{}"),
+}  # fmt: skip
+EVENTS = {"died": ONE + pack("<Bi", 1, 9), "timed_out": ONE + TWO}
+CONTROL = {
+    **{n: b"\0" + pack("<BI", i, 7) + data for i, (n, data) in enumerate(REQUESTS.items())},
+    **{n: b"\1" + pack("<BIB", 1, 7, i) + data for i, (n, data) in enumerate(REPLIES.items())},
+    **{n: b"\1" + pack("<BB", 2, i) + data for i, (n, data) in enumerate(EVENTS.items())},
+}
+
+
+def main() -> None:
+    for folder, seeds in {
+        "message": {name: bytes([kind]) + data for name, (kind, data) in MESSAGES.items()},
+        "frame": STREAMS,
+        "control": CONTROL,
+    }.items():
+        (HERE / folder).mkdir(parents=True, exist_ok=True)
+        for name, data in seeds.items():
+            (HERE / folder / name).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of the layers in src/: an include may only point to what stands left of it.
+
+Needs nothing but the standard library: `python3 tests/layers_test.py`, or pytest.
+"""
+
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from itertools import pairwise
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+SHARED = ["base", "model", "wire"]
+# Linked only into their own programs. `init` is pid 1 of a session: a program of one file.
+PRIVILEGED = ["jail", "keeper", "zygote"]
+FRONT = ["store", "backend", "display", "packages", "session", "api", "app"]
+ALONE = ["init"]
+
+# layer -> the layers it may include, besides itself
+ALLOWED = {
+    **{layer: set(SHARED[:i]) for i, layer in enumerate(SHARED)},
+    **{layer: set(SHARED + PRIVILEGED[:i]) for i, layer in enumerate(PRIVILEGED)},
+    **{layer: set(SHARED + FRONT[:i]) for i, layer in enumerate(FRONT)},
+    **{layer: set() for layer in ALONE},
+}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
+SOURCES = {".h", ".cc", ".c", ".hpp", ".cpp"}
+
+
+def target_of(included: str, file: Path, src: Path) -> str | None:
+    """The layer an include leads to; None for what is not in src/."""
+    for start in (file.parent, src):
+        path = (start / included).resolve()
+        if path.is_relative_to(src) and path.exists():
+            return path.relative_to(src).parts[0]
+    # A file that is not there (yet, or generated) still counts by its first folder.
+    first = included.split("/")[0]
+    return first if first in ALLOWED and "/" in included else None
+
+
+def violations(src: Path) -> list[str]:
+    src = src.resolve()
+    found = []
+    for file in sorted(src.rglob("*")):
+        if file.suffix not in SOURCES:
+            continue
+        parts = file.relative_to(src).parts
+        layer = parts[0]
+        if len(parts) < 2 or layer not in ALLOWED:
+            found.append(f"{file.relative_to(src)}: belongs to no layer; name it in {__file__}")
+            continue
+        for match in INCLUDE.finditer(file.read_text(encoding="utf-8", errors="replace")):
+            target = target_of(match[1], file, src)
+            if target is None or target == layer or target in ALLOWED[layer]:
+                continue
+            found.append(f'{file.relative_to(src)}: "{match[1]}" is not left of {layer}')
+    return found
+
+
+def link_map(program: Path) -> str:
+    """The symbols of a program, or "" if it has none."""
+    done = subprocess.run(["nm", "-C", program], capture_output=True, text=True, check=False)
+    return done.stdout
+
+
+def privileged_symbols(names: str) -> list[str]:
+    pattern = re.compile(rf"\bvitrine::({'|'.join(PRIVILEGED)})::\S*")
+    return sorted({match[0] for match in pattern.finditer(names)})
+
+
+class Layers(unittest.TestCase):
+    def test_no_file_includes_what_stands_right_of_it(self) -> None:
+        self.assertEqual(violations(ROOT / "src"), [])
+
+    def test_the_front_links_nothing_of_the_privileged_layers(self) -> None:
+        program = ROOT / "build" / "bin" / "vitrine-front"
+        if not program.exists() or shutil.which("nm") is None:
+            self.skipTest("no vitrine-front has been built")
+
+        names = link_map(program)
+
+        self.assertIn("vitrine::", names, "stripped: cannot be checked")
+        self.assertEqual(privileged_symbols(names), [])
+
+
+class TheCheckItself(unittest.TestCase):
+    """A check that cannot fail is none: trees with one mistake each must be refused."""
+
+    def setUp(self) -> None:
+        self.src = Path(tempfile.mkdtemp(prefix="layers-"))
+        self.addCleanup(shutil.rmtree, self.src)
+        for layer in ALLOWED:
+            (self.src / layer).mkdir()
+            (self.src / layer / "own.h").write_text("#pragma once\n")
+
+    def write(self, name: str, *includes: str) -> None:
+        (self.src / name).write_text("".join(f"#include {text}\n" for text in includes))
+
+    def test_accepts_own_folder_system_headers_and_what_stands_left(self) -> None:
+        self.write("base/x.cc", '"base/own.h"', "<vector>", "<sys/socket.h>", "<linux/seccomp.h>")
+        self.write("wire/x.cc", '"wire/own.h"', '"base/own.h"', '"model/own.h"')
+        self.write("zygote/x.cc", '"jail/own.h"', '"keeper/own.h"', '"wire/own.h"')
+        self.write("app/x.cc", '"api/own.h"', '"store/own.h"', '"base/own.h"')
+
+        self.assertEqual(violations(self.src), [])
+
+    def test_refuses_every_upward_include(self) -> None:
+        order = SHARED + PRIVILEGED
+        for below, above in pairwise(order):
+            with self.subTest(below=below, above=above):
+                self.write(f"{below}/up.cc", f'"{above}/own.h"')
+
+                self.assertEqual(len(violations(self.src)), 1)
+
+                (self.src / below / "up.cc").unlink()
+
+    def test_refuses_an_upward_include_among_the_front_layers(self) -> None:
+        self.write("store/up.h", '"session/own.h"')
+
+        self.assertEqual(violations(self.src), ['store/up.h: "session/own.h" is not left of store'])
+
+    def test_refuses_privileged_code_in_every_front_layer(self) -> None:
+        for front in FRONT:
+            for leaf in PRIVILEGED:
+                with self.subTest(front=front, leaf=leaf):
+                    self.write(f"{front}/bad.cc", f'"{leaf}/own.h"')
+
+                    self.assertEqual(len(violations(self.src)), 1)
+
+                    (self.src / front / "bad.cc").unlink()
+
+    def test_refuses_front_code_in_the_privileged_layers(self) -> None:
+        self.write("keeper/bad.cc", '"session/own.h"')
+
+        self.assertEqual(len(violations(self.src)), 1)
+
+    def test_refuses_a_detour_by_dots_or_angle_brackets(self) -> None:
+        self.write("base/dots.cc", '"../wire/own.h"')
+        self.write("base/angle.cc", "<wire/own.h>")
+        self.write("base/later.cc", '"jail/not_written_yet.h"')
+
+        self.assertEqual(len(violations(self.src)), 3)
+
+    def test_refuses_a_folder_that_no_layer_names(self) -> None:
+        (self.src / "util").mkdir()
+        self.write("util/x.h", "<vector>")
+
+        self.assertEqual(len(violations(self.src)), 1)
+
+    def test_finds_privileged_symbols_in_a_link_map(self) -> None:
+        names = "0000 T vitrine::jail::enter(Plan const&)\n0001 T vitrine::wire::decode_frame()\n"
+
+        self.assertEqual(privileged_symbols(names), ["vitrine::jail::enter(Plan"])
+
+
+if __name__ == "__main__":
+    unittest.main()
