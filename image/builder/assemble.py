@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order: one image from nothing, beside its final place, then renamed into it.
+"""The order: one image from nothing, beside its final place, then renamed into it."""
 
-A killed build leaves only a `.partial-` directory, which the next one removes. Two builds of one
-image wait for each other.
-"""
-
-import ctypes
-import fcntl
 import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
-from . import closure, finish, fonts, inside, manifest, packages, recipe, skeleton, wheels
+from . import closure, finish, fonts, inside, manifest, packages, place, recipe, skeleton, wheels
 from .progress import BuildError, Progress
 
 STEPS = 9
@@ -26,52 +18,6 @@ NEEDED_BYTES = 1536 << 20
 
 def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vitrine"
-
-
-@contextmanager
-def only_build_of(out: Path) -> Iterator[None]:
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with open(f"{out}.lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print("image: waiting for another build", file=sys.stderr, flush=True)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        _remove_leftovers(out)
-        yield
-
-
-def _remove_leftovers(out: Path) -> None:
-    for leftover in out.parent.glob(f"{out.name}.partial-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
-
-
-def tidy(out: Path) -> None:
-    """Removes what a killed build left, unless a build is running or this user may not."""
-    if not any(out.parent.glob(f"{out.name}.partial-*")):
-        return
-    try:
-        with open(f"{out}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove_leftovers(out)
-    except OSError:
-        return
-
-
-def put_in_place(partial: Path, out: Path) -> None:
-    """`out` is at every moment the old image or the new one."""
-    if not out.exists():
-        partial.rename(out)
-        return
-    at_fdcwd, exchange = -100, 2
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.renameat2(at_fdcwd, os.fsencode(partial), at_fdcwd, os.fsencode(out), exchange) != 0:
-        # A filesystem that cannot exchange: for a moment there is no image, never half of one.
-        old = partial.with_name(f"{partial.name}-old")
-        out.rename(old)
-        partial.rename(out)
-        partial = old
-    shutil.rmtree(partial)
 
 
 def python_of(chosen: list[closure.Package]) -> tuple[str, str]:
@@ -104,13 +50,13 @@ def require_space(folder: Path) -> None:
 
 
 def build(image_dir: Path, out: Path, host: recipe.Host, quiet: bool) -> None:
-    """Makes the image at `out`; the caller holds `only_build_of(out)`."""
-    partial = out.with_name(f"{out.name}.partial-{os.getpid()}")
+    """Makes the image at `out`; the caller holds `place.only_build_of(out)`."""
+    partial = place.partial_of(out)
     os.umask(0o022)
     require_space(out.parent)
     try:
         _build(image_dir, partial, host, Progress(STEPS, quiet))
-        put_in_place(partial, out)
+        place.put_in_place(partial, out)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -59,6 +59,10 @@ void Control::accept() {
     log_warning("refused a connection: too many");
     return;
   }
+  add(std::move(socket));
+}
+
+void Control::add(Fd socket) {
   const std::uint64_t id = ++last_id_;
   connections_[id] = {.socket = std::move(socket)};
   watch(id);
@@ -129,6 +133,33 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
       else
         control.answer(id, number, wire::Reply(used.error()));
     }
+    void operator()(const wire::OpenFile& r) {
+      Result<Home> home = sessions.home(r.session);
+      if (!home) return control.answer(id, number, wire::Reply(home.error()));
+      control.answer_file(id, number, open_file(*home, r.path));
+    }
+    void operator()(const wire::NewFile& r) {
+      Result<Home> home = sessions.home(r.session);
+      if (!home) return control.answer(id, number, wire::Reply(home.error()));
+      control.answer_file(id, number, new_file(*home, r.path));
+    }
+    void operator()(const wire::CommitFile& r) {
+      Result<Home> home = sessions.home(r.session);
+      if (!home) return control.answer(id, number, wire::Reply(home.error()));
+      control.answer(id, number, commit_file(*home, r.path, r.hidden));
+    }
+    void operator()(const wire::RemoveFile& r) {
+      Result<Home> home = sessions.home(r.session);
+      if (!home) return control.answer(id, number, wire::Reply(home.error()));
+      control.answer(id, number, remove_file(*home, r.path));
+    }
+    void operator()(const wire::ListFiles& r) {
+      Result<Home> home = sessions.home(r.session);
+      if (!home) return control.answer(id, number, wire::Reply(home.error()));
+      Result<wire::FilesListed> listed = list_files(*home, r.path, r.after);
+      control.answer(id, number, listed ? wire::Reply(*listed) : wire::Reply(listed.error()));
+    }
+    void operator()(const wire::Freeze& r) { control.answer(id, number, sessions.freeze(r)); }
     void operator()(const wire::Info&) {
       control.answer(id, number, wire::Reply(wire::Told{control.info_()}));
     }
@@ -143,6 +174,12 @@ void Control::answer(std::uint64_t id, std::uint32_t number, const wire::Reply& 
 
 void Control::answer(std::uint64_t id, std::uint32_t number, const Status& status) {
   answer(id, number, status ? wire::Reply(wire::Done{}) : wire::Reply(status.error()));
+}
+
+void Control::answer_file(std::uint64_t id, std::uint32_t number,
+                          const Result<OpenedFile>& opened) {
+  if (!opened) return answer(id, number, wire::Reply(opened.error()));
+  send(id, wire::encode_reply(number, opened->about), {opened->file.get()});
 }
 
 void Control::answer_opened(std::uint64_t id, std::uint32_t number,

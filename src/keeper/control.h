@@ -26,6 +26,8 @@ class Control {
 
   // Listens on `path` (mode 0600), which must not exist.
   Status listen(const std::string& path);
+  // Another way in: a connection that the keeper made itself.
+  void add(Fd socket);
   void serve(Sessions& sessions) { sessions_ = &sessions; }
 
   void notify(std::uint64_t connection, const wire::Event& event);
@@ -45,6 +47,7 @@ class Control {
   void handle(std::uint64_t id, const wire::NumberedRequest& request);
   void answer(std::uint64_t id, std::uint32_t number, const wire::Reply& reply);
   void answer(std::uint64_t id, std::uint32_t number, const Status& status);
+  void answer_file(std::uint64_t id, std::uint32_t number, const Result<OpenedFile>& opened);
   void answer_opened(std::uint64_t id, std::uint32_t number, const Result<wire::Opened>& opened);
   void send(std::uint64_t id, std::string bytes, const std::vector<int>& fds);
   void flush(std::uint64_t id);

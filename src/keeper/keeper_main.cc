@@ -17,6 +17,7 @@
 #include "jail/landlock.h"
 #include "jail/seccomp.h"
 #include "keeper/control.h"
+#include "keeper/front.h"
 #include "keeper/image.h"
 #include "keeper/log.h"
 #include "keeper/options.h"
@@ -71,7 +72,9 @@ struct Keeper {
   std::optional<Rooms> rooms;
   std::optional<Sessions> sessions;
   std::optional<Control> control;
+  std::optional<Front> front;
   bool announced = false;
+  bool front_ready = false;
   bool stopping = false;
   int exit_code = 0;
 
@@ -180,7 +183,20 @@ Status Keeper::start(const Options& chosen) {
   const uid_t client = options.client_uid < 0 ? ::geteuid() : static_cast<uid_t>(options.client_uid);
   control.emplace(loop, [this] { return info(); }, client);
   control->serve(*sessions);
-  if (Status s = control->listen(options.control); !s) return s;
+  if (!options.control.empty())
+    if (Status s = control->listen(options.control); !s) return s;
+  if (!options.front.empty()) {
+    // The last of the ids that no session ever gets.
+    std::optional<uid_t> user;
+    if (root) user = options.uid_base + kOuterIds;
+    front.emplace(loop, reaper, *control,
+                  FrontConfig{.program = options.front,
+                              .arguments = options.front_arguments,
+                              .listen = options.listen,
+                              .data = options.data,
+                              .user = user});
+    if (Status s = front->start([this] { front_ready = true; announce_when_full(); }); !s) return s;
+  }
 
   for (Variant variant : {Variant::loaded, Variant::bare, Variant::seeded})
     if (variant != Variant::seeded || options.pool.workers[2] > 0) zygotes->want(variant);
@@ -199,22 +215,31 @@ Status Keeper::start(const Options& chosen) {
 void Keeper::announce_when_full() {
   if (announced || stopping) return;
   const bool faulty = options.shell_fault != 0 || options.worker_fault != 0;
+  if (front && !front_ready) return;
   if (!faulty && !rooms->full())
     return static_cast<void>(
         loop.after(std::chrono::milliseconds(5), [this] { announce_when_full(); }));
   announced = true;
-  std::printf("vitrine-keeper: ready on %s\n", options.control.c_str());
+  if (front)
+    std::printf("vitrine: ready on http://%s\n", front->address().c_str());
+  else
+    std::printf("vitrine-keeper: ready on %s\n", options.control.c_str());
   std::fflush(stdout);
 }
 
 void Keeper::stop() {
   if (stopping) return;
   stopping = true;
-  ::unlink(options.control.c_str());
-  if (sessions) sessions->stop();
-  if (rooms) rooms->stop();
-  if (zygotes) zygotes->stop();
-  wait_until_empty(Clock::now() + kStopTime);
+  if (!options.control.empty()) ::unlink(options.control.c_str());
+  auto end_all = [this] {
+    if (sessions) sessions->stop();
+    if (rooms) rooms->stop();
+    if (zygotes) zygotes->stop();
+    wait_until_empty(Clock::now() + kStopTime);
+  };
+  // The front first: it finishes what it is doing and answers its clients.
+  if (front) return front->stop(end_all);
+  end_all();
 }
 
 void Keeper::wait_until_empty(Clock::time_point latest) {
@@ -263,7 +288,9 @@ std::string Keeper::info() const {
          ",\"empty\":" + std::to_string(counts.empty) +
          ",\"recycled\":" + std::to_string(counts.recycled) + "}" +
          ",\"builder\":" + std::to_string(shells->builder().pid) +
-         ",\"foundation\":" + std::to_string(shells->builder().foundation) + ",\"zygotes\":[" + zygote_list +
+         ",\"foundation\":" + std::to_string(shells->builder().foundation) +
+         ",\"keeper\":" + std::to_string(::getpid()) +
+         ",\"front\":" + std::to_string(front ? front->pid() : -1) + ",\"zygotes\":[" + zygote_list +
          "]}";
 }
 

@@ -36,6 +36,9 @@ Status number(std::string_view option, std::string_view text, T least, T most, T
 
 Status set(Options& options, std::string_view name, const std::string& value) {
   if (name == "--control") return options.control = value, ok();
+  if (name == "--front") return options.front = value, ok();
+  if (name == "--listen") return options.listen = value, ok();
+  if (name == "--data") return options.data = value, ok();
   if (name == "--image") return options.image = value, ok();
   if (name == "--runtime") return options.runtime = value, ok();
   if (name == "--init") return options.init = value, ok();
@@ -84,6 +87,10 @@ Result<Options> parse_options(int argc, char** argv) {
       options.help = true;
       return options;
     }
+    if (name == "--") {
+      options.front_arguments.assign(argv + i + 1, argv + argc);
+      break;
+    }
     std::string value;
     if (const auto equals = name.find('='); equals != std::string::npos) {
       value = name.substr(equals + 1);
@@ -97,7 +104,11 @@ Result<Options> parse_options(int argc, char** argv) {
     }
     if (Status s = set(options, name, value); !s) return std::move(s.error());
   }
-  if (options.control.empty())
+  if (!options.front.empty() && options.data.empty())
+    return Error{.code = Code::invalid_argument,
+                 .message = "--front needs a data directory",
+                 .remedy = "give --data DIR"};
+  if (options.control.empty() && options.front.empty())
     return Error{.code = Code::invalid_argument,
                  .message = "no control socket is named",
                  .remedy = "give --control PATH, in a directory that only you can enter"};
@@ -108,8 +119,12 @@ std::string help_text() {
   return R"(vitrine-keeper - makes, guards and ends sealed Python sessions
 
 usage: vitrine-keeper --control PATH [options]
+       vitrine-keeper --front PROGRAM --data DIR [options] [-- the front's arguments]
 
-  --control PATH           unix socket for clients; made with mode 0600 (required)
+  --control PATH           unix socket for clients; made with mode 0600
+  --front PROGRAM          starts it under its own uid, and again whenever it dies
+  --listen ADDRESS:PORT    what the front serves [127.0.0.1:8000]
+  --data DIR               the front's directory; made if missing
   --image DIR              runtime image (default: beside the build, made by ./dev image)
   --runtime DIR            what is laid over the image (default: beside the program)
   --init FILE              the vitrine-init program (default: beside the program)

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "keeper/rooms.h"
@@ -21,6 +22,10 @@ struct Options {
   std::uint32_t children_per_zygote = 400;
   std::uint32_t uid_base = 0x20000000;  // as root: host ids of the outer user namespace
   std::int64_t client_uid = -1;         // who else may use the control socket
+  std::string front;                    // program that speaks HTTP; empty = none
+  std::vector<std::string> front_arguments;
+  std::string listen = "127.0.0.1:8000";
+  std::string data;
   std::uint32_t shell_fault = 0;        // tests: the n-th system call of a shell fails
   std::uint32_t worker_fault = 0;       // tests: the n-th system call of a worker's entry fails
   bool help = false;

@@ -235,6 +235,13 @@ Result<wire::Used> Rooms::usage(const Room& room) const {
                     .memory_now_bytes = usage->memory_now_bytes.value_or(0)};
 }
 
+Status Rooms::freeze(Room& room, bool frozen) {
+  if (!room.shell->cgroup)
+    return Error{Code::unsupported, "this host gives no cgroups to freeze with"};
+  return room.shell->cgroup->freeze(frozen ? jail::Cgroup::Freeze::freeze
+                                           : jail::Cgroup::Freeze::thaw);
+}
+
 bool Rooms::may_recycle(const Room& room) const {
   return !stopping_ && room.lifetime == Lifetime::one_shot && room.shell->cgroup &&
          !room.shell->init_gone && !room.killed_for_memory && room.shell->ruleset &&

@@ -74,6 +74,7 @@ class Rooms {
   // All that session code started, not only the worker.
   void kill_worker(Room& room);
   Result<wire::Used> usage(const Room& room) const;
+  Status freeze(Room& room, bool frozen);
 
   // Fills the pools; called once at the start, then by itself.
   void refill();

@@ -210,6 +210,18 @@ Result<wire::Used> Sessions::usage(std::uint64_t id) {
   return rooms_.usage(*session->room);
 }
 
+Status Sessions::freeze(const wire::Freeze& request) {
+  Result<Session*> session = find_live(request.session);
+  if (!session) return std::move(session.error());
+  return rooms_.freeze(*(*session)->room, request.frozen);
+}
+
+Result<Home> Sessions::home(std::uint64_t id) {
+  Session* session = find(id);
+  if (session == nullptr || !session->room || !session->room->shell->home) return no_such_session();
+  return Home{session->room->shell->home.get(), session->room->shell->user};
+}
+
 wire::Listed Sessions::list() const {
   wire::Listed listed;
   for (const auto& [id, session] : sessions_)

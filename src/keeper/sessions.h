@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "keeper/files.h"
 #include "keeper/rooms.h"
 #include "wire/control.h"
 
@@ -40,6 +41,9 @@ class Sessions {
   Status unwatch(const wire::Unwatch& request);
   Status kill(std::uint64_t session);
   Result<wire::Used> usage(std::uint64_t session);
+  Status freeze(const wire::Freeze& request);
+  // Also of a dead session; good until the next call that changes it.
+  Result<Home> home(std::uint64_t session);
   wire::Listed list() const;
   std::size_t count() const { return sessions_.size(); }
 

@@ -73,6 +73,7 @@ Result<std::unique_ptr<Shell>> Shells::prepare(std::uint64_t id, const Limits& l
     shell->slot = free_slots_.back();
     free_slots_.pop_back();
   }
+  if (config_.ids.count > 1) shell->user = config_.ids.first + 1 + shell->slot;
   if (cgroups_ == nullptr) return shell;
   Result<jail::Cgroup> cgroup = cgroups_->make("s" + std::to_string(id));
   if (!cgroup) {

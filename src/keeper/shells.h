@@ -27,6 +27,7 @@ struct Shell {
   std::uint64_t id = 0;
   std::uint32_t slot = 0;
   Limits limits;
+  std::optional<uid_t> user = {};  // the host's id of its code; none = the keeper's own
   int init = -1;  // pid, a child of the keeper
   bool init_gone = false;
   Fd home;        // O_PATH of /home/sandbox; outlives the processes

@@ -21,6 +21,7 @@ enum class Lifetime : std::uint8_t {
 };
 
 enum class Files : std::uint8_t { wipe = 0, keep = 1 };
+enum class FileKind : std::uint8_t { file = 0, directory = 1, link = 2, other = 3 };
 
 // How a worker was had: ready and waiting, forked into a waiting shell, or everything built anew.
 enum class Source : std::uint8_t { warm = 0, forked = 1, built = 2 };

@@ -18,6 +18,12 @@ E get_enum(Reader& in, E last) {
   return in.failed() ? E{} : E{value};
 }
 
+bool get_bool(Reader& in) {
+  const std::uint8_t value = in.u8();
+  if (value > 1) in.fail();
+  return value == 1;
+}
+
 template <class E>
 void put_enum(Writer& out, E value) {
   out.u8(static_cast<std::uint8_t>(value));
@@ -69,6 +75,12 @@ struct PutRequest {
   void operator()(const Attach& r) { out.u64(r.session); }
   void operator()(const AskUsage& r) { out.u64(r.session); }
   void operator()(const Info&) {}
+  void operator()(const OpenFile& r) { out.u64(r.session).bytes(r.path); }
+  void operator()(const NewFile& r) { out.u64(r.session).bytes(r.path); }
+  void operator()(const CommitFile& r) { out.u64(r.session).bytes(r.path).bytes(r.hidden); }
+  void operator()(const RemoveFile& r) { out.u64(r.session).bytes(r.path); }
+  void operator()(const ListFiles& r) { out.u64(r.session).bytes(r.path).bytes(r.after); }
+  void operator()(const Freeze& r) { out.u64(r.session).u8(r.frozen ? 1 : 0); }
 };
 
 Request get_request(Reader& in, std::uint8_t verb) {
@@ -107,6 +119,36 @@ Request get_request(Reader& in, std::uint8_t verb) {
     case 9: return Attach{in.u64()};
     case 10: return AskUsage{in.u64()};
     case 11: return Info{};
+    case 12: {
+      const std::uint64_t session = in.u64();
+      return OpenFile{session, in.text()};
+    }
+    case 13: {
+      const std::uint64_t session = in.u64();
+      return NewFile{session, in.text()};
+    }
+    case 14: {
+      CommitFile commit;
+      commit.session = in.u64();
+      commit.path = in.text();
+      commit.hidden = in.text();
+      return commit;
+    }
+    case 15: {
+      const std::uint64_t session = in.u64();
+      return RemoveFile{session, in.text()};
+    }
+    case 16: {
+      ListFiles list;
+      list.session = in.u64();
+      list.path = in.text();
+      list.after = in.text();
+      return list;
+    }
+    case 17: {
+      const std::uint64_t session = in.u64();
+      return Freeze{session, get_bool(in)};
+    }
     default: in.fail(); return Info{};
   }
 }
@@ -131,6 +173,17 @@ struct PutReply {
     out.u64(r.cpu_us).u64(r.memory_peak_bytes).u64(r.memory_now_bytes);
   }
   void operator()(const Told& r) { out.bytes(r.json); }
+  void operator()(const FileOpened& r) {
+    out.u64(r.size).u64(r.modified_ms).bytes(r.hidden);
+  }
+  void operator()(const FilesListed& r) {
+    out.u8(r.more ? 1 : 0).u32(static_cast<std::uint32_t>(r.entries.size()));
+    for (const auto& entry : r.entries) {
+      out.bytes(entry.name);
+      put_enum(out, entry.kind);
+      out.u64(entry.size).u64(entry.modified_ms);
+    }
+  }
 };
 
 Reply get_reply(Reader& in, std::uint8_t kind) {
@@ -165,6 +218,26 @@ Reply get_reply(Reader& in, std::uint8_t kind) {
       return used;
     }
     case 5: return Told{in.text()};
+    case 6: {
+      FileOpened opened;
+      opened.size = in.u64();
+      opened.modified_ms = in.u64();
+      opened.hidden = in.text();
+      return opened;
+    }
+    case 7: {
+      FilesListed listed;
+      listed.more = get_bool(in);
+      for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n) {
+        FilesListed::Entry entry;
+        entry.name = in.text();
+        entry.kind = get_enum(in, FileKind::other);
+        entry.size = in.u64();
+        entry.modified_ms = in.u64();
+        listed.entries.push_back(std::move(entry));
+      }
+      return listed;
+    }
     default: in.fail(); return Done{};
   }
 }

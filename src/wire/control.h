@@ -68,8 +68,39 @@ struct AskUsage {
 };
 struct Info {};
 
-using Request = std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List,
-                             Attach, AskUsage, Info>;
+// Files below the session's home, by paths relative to it; also of a dead session. All is done with
+// the session's own ids, so what session code may not touch, this may not either.
+struct OpenFile {  // descriptor of the reply: the file, for reading; regular files only
+  std::uint64_t session = 0;
+  std::string path;
+};
+struct NewFile {  // descriptor of the reply: a hidden new file, for writing; parents are made
+  std::uint64_t session = 0;
+  std::string path;
+};
+struct CommitFile {  // the hidden file, named as its reply said, takes the place of `path`
+  std::uint64_t session = 0;
+  std::string path;
+  std::string hidden;
+};
+struct RemoveFile {  // a file, a link, or a directory with all that is in it
+  std::uint64_t session = 0;
+  std::string path;
+};
+struct ListFiles {  // `path` "" = the home; entries after `after`, in order of their names
+  std::uint64_t session = 0;
+  std::string path;
+  std::string after;
+};
+// Stops or continues everything inside, without it noticing.
+struct Freeze {
+  std::uint64_t session = 0;
+  bool frozen = false;
+};
+
+using Request =
+    std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List, Attach,
+                 AskUsage, Info, OpenFile, NewFile, CommitFile, RemoveFile, ListFiles, Freeze>;
 
 struct NumberedRequest {
   std::uint32_t number = 0;
@@ -99,6 +130,21 @@ struct Used {
 struct Told {
   std::string json;
 };
+struct FileOpened {  // to OpenFile and NewFile
+  std::uint64_t size = 0;
+  std::uint64_t modified_ms = 0;  // since 1970
+  std::string hidden;             // NewFile: for CommitFile or RemoveFile
+};
+struct FilesListed {
+  struct Entry {
+    std::string name;
+    FileKind kind = FileKind::file;
+    std::uint64_t size = 0;
+    std::uint64_t modified_ms = 0;
+  };
+  std::vector<Entry> entries;
+  bool more = false;
+};
 struct Died {
   std::uint64_t session = 0;
   Death death;
@@ -108,7 +154,7 @@ struct TimedOut {
   std::uint64_t execution = 0;
 };
 
-using Reply = std::variant<Error, Done, Opened, Listed, Used, Told>;
+using Reply = std::variant<Error, Done, Opened, Listed, Used, Told, FileOpened, FilesListed>;
 using Event = std::variant<Died, TimedOut>;
 
 struct NumberedReply {

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "keeper/front.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <memory>
+
+#include "keeper/log.h"
+
+namespace vitrine::keeper {
+
+namespace {
+
+constexpr std::chrono::milliseconds kStopGrace{10'000};
+constexpr std::chrono::seconds kSettled{5};  // a front that lived this long has not failed to start
+
+std::pair<std::string, std::string> split_address(const std::string& listen) {
+  const std::size_t colon = listen.rfind(':');
+  if (colon == std::string::npos) return {listen, "8000"};
+  std::string host = listen.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
+    host = host.substr(1, host.size() - 2);
+  return {host, listen.substr(colon + 1)};
+}
+
+std::string name_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  char host[NI_MAXHOST] = {};
+  char port[NI_MAXSERV] = {};
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
+      ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof host, port,
+                    sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return "";
+  const bool v6 = address.ss_family == AF_INET6;
+  return (v6 ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
+}
+
+}  // namespace
+
+Status Front::bind() {
+  const auto [host, port] = split_address(config_.listen);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const std::string remedy = "--listen takes a numeric address and a port, such as 127.0.0.1:8000";
+  if (::getaddrinfo(host == "localhost" ? "127.0.0.1" : host.c_str(), port.c_str(), &hints,
+                    &found) != 0)
+    return Error{.code = Code::invalid_argument,
+                 .message = "cannot listen on '" + config_.listen + "'",
+                 .remedy = remedy};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, ::freeaddrinfo);
+  Fd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int yes = 1;
+  if (!socket) return Error::from_errno("making the listening socket");
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  if (::bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0)
+    return Error::from_errno("listening on " + config_.listen)
+        .with_remedy("stop what uses that port, or choose another with --listen");
+  if (::listen(socket.get(), 1024) != 0) return Error::from_errno("listening");
+  listener_ = std::move(socket);
+  address_ = name_of(listener_.get());
+  return ok();
+}
+
+Status Front::prepare_data() {
+  if (::mkdir(config_.data.c_str(), 0700) != 0 && errno != EEXIST)
+    return Error::from_errno("making the data directory")
+        .with_remedy("name one that can be made with --data");
+  Fd directory(::open(config_.data.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat info {};
+  if (!directory || ::fstat(directory.get(), &info) != 0)
+    return Error::from_errno("opening the data directory");
+  if ((info.st_mode & 077) != 0 && ::fchmod(directory.get(), 0700) != 0)
+    return Error::from_errno("closing the data directory to others");
+  if (config_.user && info.st_uid != *config_.user &&
+      ::fchown(directory.get(), *config_.user, *config_.user) != 0)
+    return Error::from_errno("handing the data directory to the front");
+  return ok();
+}
+
+Status Front::start(std::function<void()> ready) {
+  ready_ = std::move(ready);
+  if (Status s = bind(); !s) return s;
+  if (Status s = prepare_data(); !s) return s;
+  return spawn();
+}
+
+Status Front::spawn() {
+  Result<FdPair> pair = make_socketpair();
+  if (!pair) return std::move(pair.error());
+  Result<FdPair> pipe = make_pipe();
+  if (!pipe) return std::move(pipe.error());
+  // Prepared before the fork: the child only makes system calls.
+  std::vector<std::string> texts{config_.program};
+  texts.insert(texts.end(), config_.arguments.begin(), config_.arguments.end());
+  std::vector<char*> argv;
+  for (std::string& text : texts) argv.push_back(text.data());
+  argv.push_back(nullptr);
+  char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
+  char locale[] = "LANG=C.UTF-8";
+  char* envp[] = {path, locale, nullptr};
+
+  started_ = Clock::now();
+  const pid_t pid = ::fork();
+  if (pid < 0) return Error::from_errno("forking the front");
+  if (pid == 0) {
+    const int control = ::fcntl(pair->second.get(), F_DUPFD_CLOEXEC, 100);
+    const int listener = ::fcntl(listener_.get(), F_DUPFD_CLOEXEC, 100);
+    const int ready = ::fcntl(pipe->second.get(), F_DUPFD_CLOEXEC, 100);
+    if (control < 0 || listener < 0 || ready < 0 || ::dup2(control, kFrontControl) < 0 ||
+        ::dup2(listener, kFrontListener) < 0 || ::dup2(ready, kFrontReady) < 0)
+      ::_exit(125);
+    ::syscall(SYS_close_range, kFrontReady + 1, ~0U, 0);
+    for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (config_.user && (::setresgid(*config_.user, *config_.user, *config_.user) != 0 ||
+                         ::setresuid(*config_.user, *config_.user, *config_.user) != 0))
+      ::_exit(125);
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+      ::_exit(125);
+    ::execve(argv[0], argv.data(), envp);
+    ::_exit(127);
+  }
+  pid_ = pid;
+  reaper_.watch(pid, [this](Ending ending) { died(ending); });
+  control_.add(std::move(pair->first));
+  if (ready_pipe_) loop_.unwatch(ready_pipe_.get());
+  ready_pipe_ = std::move(pipe->first);
+  return loop_.watch(ready_pipe_.get(), EPOLLIN, [this](std::uint32_t) { became_ready(); });
+}
+
+void Front::became_ready() {
+  char byte = 0;
+  const bool told = ::read(ready_pipe_.get(), &byte, 1) == 1;
+  loop_.unwatch(ready_pipe_.get());
+  ready_pipe_.reset();
+  if (told && ready_) std::exchange(ready_, {})();
+}
+
+void Front::died(Ending ending) {
+  pid_ = -1;
+  if (stopping_) {
+    if (stopped_) std::exchange(stopped_, {})();
+    return;
+  }
+  failures_ = Clock::now() - started_ > kSettled ? 0 : failures_ + 1;
+  log_warning(std::string("the front ") +
+              (ending.signalled ? "was ended by signal " : "exited with status ") +
+              std::to_string(ending.code) + "; starting another");
+  const auto delay =
+      std::chrono::milliseconds(failures_ < 3 ? 0u : 50u << std::min(failures_, 6u));
+  loop_.after(delay, [this] {
+    if (stopping_) return;
+    if (Status s = spawn(); !s) log_error(s.error().describe());
+  });
+}
+
+void Front::stop(std::function<void()> stopped) {
+  stopping_ = true;
+  stopped_ = std::move(stopped);
+  if (pid_ < 0) return std::exchange(stopped_, {})();
+  reaper_.signal(pid_, SIGTERM);
+  loop_.after(kStopGrace, [this] {
+    if (pid_ > 0) reaper_.signal(pid_, SIGKILL);
+  });
+}
+
+}  // namespace vitrine::keeper

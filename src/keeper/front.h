@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The front: the program that speaks HTTP, under a uid of its own, started by the keeper and started
+// again whenever it dies, on the same listening socket. Its sessions wait for it meanwhile.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "keeper/control.h"
+
+namespace vitrine::keeper {
+
+struct FrontConfig {
+  std::string program;
+  std::vector<std::string> arguments;
+  std::string listen;       // "127.0.0.1:8000", "[::1]:8000", "0.0.0.0:0"
+  std::string data;         // directory; made if missing, and handed to the front
+  std::optional<uid_t> user;  // none = the keeper's own
+};
+
+// Descriptors the front finds: its control connection, the listening socket, a pipe that it closes or
+// writes to when it answers requests for the first time.
+inline constexpr int kFrontControl = 3;
+inline constexpr int kFrontListener = 4;
+inline constexpr int kFrontReady = 5;
+
+class Front {
+ public:
+  Front(Loop& loop, Reaper& reaper, Control& control, FrontConfig config)
+      : loop_(loop), reaper_(reaper), control_(control), config_(std::move(config)) {}
+
+  // Binds the socket, prepares the data directory, starts the program. `ready` is called once.
+  Status start(std::function<void()> ready);
+  void stop(std::function<void()> stopped);  // SIGTERM, and SIGKILL if it does not help
+
+  const std::string& address() const { return address_; }
+  int pid() const { return pid_; }
+
+ private:
+  Status bind();
+  Status prepare_data();
+  Status spawn();
+  void died(Ending ending);
+  void became_ready();
+
+  Loop& loop_;
+  Reaper& reaper_;
+  Control& control_;
+  FrontConfig config_;
+  Fd listener_;
+  Fd ready_pipe_;
+  std::string address_;
+  int pid_ = -1;
+  std::uint32_t failures_ = 0;
+  Clock::time_point started_{};
+  std::function<void()> ready_;
+  std::function<void()> stopped_;
+  bool stopping_ = false;
+};
+
+}  // namespace vitrine::keeper
