@@ -75,12 +75,15 @@ def install(uv: str, lock: Path, root: Path, python: str, cache: Path) -> dict[s
     """Fills dist-packages; returns what is in it, by name."""
     site = root / f"usr/local/lib/python{python}/dist-packages"
     site.mkdir(parents=True)
+    command = install_command(uv, lock, site, python)
     environment = {**os.environ, "UV_CACHE_DIR": str(cache)}
-    done = subprocess.run(
-        install_command(uv, lock, site, python),
-        capture_output=True, text=True, env=environment, check=False,
-    )  # fmt: skip
-    if done.returncode:
+    for mode in (["--offline"], []):  # what is in the cache needs no network
+        done = subprocess.run(
+            [*command, *mode], capture_output=True, text=True, env=environment, check=False
+        )
+        if not done.returncode:
+            break
+    else:
         last_words = "\n    ".join(done.stderr.strip().splitlines()[-8:])
         raise BuildError(
             f"uv could not install the locked wheels:\n    {last_words}",

@@ -11,8 +11,8 @@ import select
 import signal
 import socket
 import subprocess
-import tempfile
 import time
+import zlib
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -81,7 +81,7 @@ class Done:
 class Zygote:
     def __init__(self, variant: str) -> None:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = dict(os.environ, PYTHONPATH=f"{HERE.parent}:{HERE}")
+        environment = dict(os.environ, LC_ALL="C.UTF-8", PYTHONPATH=f"{HERE.parent}:{HERE}")
         environment.pop("MPLBACKEND", None)
         self.process = subprocess.Popen(
             [PYTHON, str(HERE / "zygote_process.py"), str(theirs.fileno()), variant],
@@ -116,10 +116,10 @@ class Session:
     """A worker and the two ends that a front holds: requests down, frames and output up."""
 
     def __init__(self, variant: str = "bare", rehearse: bool = False, **setup: Any) -> None:
-        pipes = [os.pipe() for _ in range(5)]
-        (their_requests, self._requests), *ups = pipes
+        self._requests, their_requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ups = [os.pipe() for _ in range(4)]
         message = b"rehearse" if rehearse else b"fork"
-        theirs = [their_requests, *(write for _, write in ups)]
+        theirs = [their_requests.detach(), *(write for _, write in ups)]
         socket.send_fds(zygote(variant).control, [message], theirs)
         for fd in theirs:
             os.close(fd)
@@ -127,18 +127,13 @@ class Session:
         self.pid = int(os.read(pid, 100))
         os.close(pid)
         self._count = 0
-        self._sent = 0
-        self._directory = tempfile.TemporaryDirectory(prefix="vitrine-test-")
         self._text = b""
         self.closed = False
         if setup:
             self.send("setup", 0, {"env": {}, "seed": None, "rehearse": False, **setup})
 
     def send(self, kind: str, id: int, body: Any) -> None:
-        self._sent += 1
-        path = os.path.join(self._directory.name, str(self._sent))
-        Path(path).write_bytes(pickle.dumps((kind, id, body)))
-        os.write(self._requests, path.encode())
+        self._requests.send(zlib.compress(pickle.dumps((kind, id, body))))
 
     def start(self, code: str, **options: Any) -> int:
         self._count += 1
@@ -213,7 +208,7 @@ class Session:
         elif kind == "note":
             done.notes.append(fields[0])
         elif kind == "input_request":
-            done.asked.append((fields[0], fields[1] == "True"))
+            done.asked.append((fields[0], fields[1] == "1"))
             if answers is not None:
                 self.answer(answers.pop(0))
         elif kind == "finished":
@@ -224,6 +219,6 @@ class Session:
             self.closed = True
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
-            self._directory.cleanup()
-            for fd in (self._requests, self._frames, self._out, self._err):
+            self._requests.close()
+            for fd in (self._frames, self._out, self._err):
                 os.close(fd)

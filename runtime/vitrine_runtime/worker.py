@@ -9,12 +9,14 @@ from typing import Any, NoReturn
 
 from . import environ, seeding
 from .figures import Figures
+from .hooks import mute_signals
 from .rehearsal import run as _rehearse
 from .sealed import __builtins__  # noqa: F401
 from .session import Session
 
 ONCE = ((),)
 MAX_EOF = 3
+MAX_FAILURES = 1000
 
 _session: Session | None = None
 _seeded = 0
@@ -58,32 +60,43 @@ def main() -> NoReturn:
     after_fork()
     here.adopt()
     inbox: list[tuple[str, int, Any]] = []
+    failures = [0]
+    # A signal handler of user code may raise between any two bytecodes, also inside an except
+    # clause. Three loops around each other make it need three of them at one instant.
+    while True:
+        try:
+            while True:
+                try:
+                    _serve(here, inbox, failures)
+                except BaseException:
+                    pass
+        except BaseException:
+            pass
+
+
+def _serve(here: Session, inbox: list[tuple[str, int, Any]], failures: list[int]) -> NoReturn:
+    """A message once received is in `inbox` (no bytecode between) and stays there until it has
+    been dealt with."""
     fetch = inbox.extend
     receive = here.channel.receive
-    eof = 0
     while True:
-        # A signal handler of user code may raise anywhere in here; a message once received is
-        # in `inbox` (no bytecode between) and stays there until it has been dealt with.
         try:
             if not inbox:
                 fetch(starmap(receive, ONCE))
-            eof = 0
+            failures[0] = 0
             kind, id, body = inbox[0]
             if kind == "execute":
                 here.execute(id, body)
             elif kind == "setup":
                 _setup(here, body)
             inbox.clear()
-        except EOFError:
-            eof += 1  # a handler may also raise this; the real one comes again
-            if eof >= MAX_EOF:
+        except BaseException as error:
+            failures[0] += 1
+            # A handler may raise EOFError too; that of a peer that is gone comes again and again.
+            if failures[0] >= (MAX_EOF if type(error) is EOFError else MAX_FAILURES):
                 _exit(0)
-        except OSError:
-            eof += 1
-            if eof >= MAX_EOF * 10:
-                _exit(0)
-        except BaseException:
-            continue
+            if failures[0] == MAX_FAILURES // 2:
+                mute_signals()
 
 
 def _setup(here: Session, body: dict[str, Any]) -> None:

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The control groups of one session: its limits, its use, and the only sure way to kill all of it.
 //
-// Layout, in each hierarchy the host offers: <own cgroup>/vitrine-<tree>/<session>. The hierarchy that
-// kills also has <session>/w: init joins <session>, the worker and all its children <session>/w, so
-// that a worker can be killed without its init. Limits are on <session> and cover both. No controller
-// is ever switched on *inside* a session, so v2 lets <session> have members and groups alike.
+// Layout, in each hierarchy the host offers: <own cgroup>/vitrine-<tree>/<session>. The hierarchy
+// that kills also has <session>/w: init joins <session>, the worker and all its children
+// <session>/w, so that a worker can be killed without its init. Limits are on <session> and cover
+// both. No controller is ever switched on *inside* a session, so v2 lets <session> have members and
+// groups alike.
 //
-// Ownership: the keeper owns the tree and every Cgroup; the tree must outlive them. A Cgroup that was
-//            not removed kills its members and removes itself when destroyed (at most 50 ms).
+// Ownership: the keeper owns the tree and every Cgroup; the tree should outlive them. A Cgroup that
+//            was not removed kills its members and removes itself when destroyed (at most 50 ms).
 // Threading: the keeper's one thread.
-// Costs:     the tree holds one descriptor per hierarchy; a Cgroup holds none (one after reset_peak()
-//            on v2). Files are opened when needed.
-// Failure:   `unsupported` for whatever the host does not offer (CgroupHost says why), `unavailable`
-//            for a process that is gone.
+// Costs:     the tree holds one descriptor per hierarchy; a Cgroup holds none (one after
+//            reset_peak() on v2). Files are opened when needed.
+// Failure:   `unsupported` for whatever the host does not offer (CgroupHost says why),
+//            `unavailable` for a process that is gone.
 #pragma once
 
 #include <sys/types.h>
@@ -65,19 +66,19 @@ class Cgroup {
   // `conflict` if more memory is in use than the new limit.
   Status set_limits(const CgroupLimits& limits);
 
-  // Moves a process, all its threads, into every hierarchy. Where several hierarchies are in use and
-  // one refuses, the process is in some of them: end it. Children follow on their own.
+  // Moves a process, all its threads, into every hierarchy. Where several hierarchies are in use
+  // and one refuses, the process is in some of them: end it. Children follow on their own.
   Status join_init(pid_t pid);
   Status join_worker(pid_t pid);
 
-  // The same without making the keeper wait: the first join after a pause takes the kernel 5-30 ms on
-  // v1 and v2 alike. A process with one thread that is not yet trusted less than we are, whatever its
-  // uid, passes these to enter_cgroups() before it enters a cgroup namespace, and closes them. On v1
-  // that wait is gone altogether; on v2 it is the process's own.
+  // The same without making the keeper wait: the first join after a pause takes the kernel 5-20 ms.
+  // A process with one thread that still runs our code only, whatever its uid, passes these to
+  // enter_cgroups() before it enters a cgroup namespace, and closes them. v1 takes no wait this way
+  // (0.04 ms); for v2 the process waits itself, nearly always (11 ms), so keep that off a hot path.
   Result<std::vector<Fd>> open_worker_doors() const;
 
-  // After success every member has SIGKILL pending and none can be added by fork; they are gone once
-  // populated() is false. Also works on frozen members.
+  // After success every member has SIGKILL pending and none can be added by fork; they are gone
+  // once populated() is false. Also works on frozen members.
   Status kill_all();
   Status kill_worker();
   Result<bool> populated() const;         // anybody, zombies not counted on v2
@@ -93,13 +94,15 @@ class Cgroup {
 
   // How many processes the kernel has killed here for want of memory, since the group was made.
   Result<std::uint64_t> oom_kills() const;
-  // A descriptor that becomes ready for oom_poll_events() when the limit was hit (v1: an eventfd, also
-  // ready when the group is removed; v2: memory.events, which changes for other reasons too). Call
-  // drain_oom_event() and look at oom_kills() then. v1 kills one process only; on v2 all members die.
+  // A descriptor that becomes ready for oom_poll_events() when the limit was hit (v1: an eventfd,
+  // also ready when the group is removed; v2: memory.events, which changes for other reasons too).
+  // Call drain_oom_event() and look at oom_kills() then. v1 kills one process only; on v2 all
+  // members die.
   Result<Fd> oom_event() const;
   std::uint32_t oom_poll_events() const;
 
   // Removes the directories; members must be gone. `conflict` if some are still there after 50 ms.
+  // After success the object is empty, as after a move: it may only be destroyed or assigned to.
   Status remove();
 
  private:

@@ -135,6 +135,8 @@ Result<std::vector<std::string>> groups_in(int dir, const std::string& path) {
 
 Status kill_below(int dir, const std::string& path) {
   if (write_file(dir, (path + "/cgroup.kill").c_str(), "1")) return ok();
+  // v1: what was left frozen could not die.
+  (void)write_file(dir, (path + "/freezer.state").c_str(), "THAWED");
   if (Status killed = kill_members(dir, path); !killed) return killed;
   Result<std::vector<std::string>> groups = groups_in(dir, path);
   if (!groups) return std::move(groups.error());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small acts on cgroup directories, the same for both versions.
 //
-// Paths are relative to a directory descriptor that the caller keeps; every file is opened on demand
-// and closed again. A group that does not exist (any more) has no members.
+// Paths are relative to a directory descriptor that the caller keeps; every file is opened on
+// demand and closed again. A group that does not exist (any more) has no members.
 #pragma once
 
 #include <chrono>
@@ -22,9 +22,9 @@ Result<std::uint64_t> read_number_from(int file);
 // The number behind `key` in a file of "key number" lines. `unsupported` if there is no such line.
 Result<std::uint64_t> read_keyed(int dir, const std::string& path, std::string_view key);
 
-// Sends SIGKILL to everyone in the group `path` (not in groups below). Afterwards each has it pending;
-// `timed_out` if processes kept appearing. A process that left the group meanwhile is spared, even if
-// its number was given to another.
+// Sends SIGKILL to everyone in the group `path` (not in groups below). Afterwards each has it
+// pending; `timed_out` if processes kept appearing. A process that left the group meanwhile is
+// spared, even if its number was given to another.
 Status kill_members(int dir, const std::string& path);
 
 // True if the group itself has a member.

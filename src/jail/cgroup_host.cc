@@ -172,7 +172,7 @@ CgroupHost choose(std::vector<CgroupPlace> mounted,
   host.cpu = controller("cpu");
   host.cpu_time = first_of({unified, controller("cpuacct")});
   host.freeze = first_of({unified, controller("freezer")});
-  // On v1 the pids hierarchy is best: a limit of 0 there stops a fork bomb while it is being killed.
+  // On v1 the pids hierarchy is best: a limit of 0 there stops a fork bomb while it is killed.
   host.kill = first_of(
       {unified, host.pids, controller("freezer"), host.cpu, host.memory, controller("cpuacct")});
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What control groups this host offers to us: which hierarchy limits what, and where our own group is.
+// What control groups this host offers us: which hierarchy limits what, and where our own is.
 //
 // parse_cgroups() and choose() are pure; detect_cgroups() feeds them from /proc and probes the
-// directories. Only places below the keeper's own cgroup are considered: we never climb. What is not
-// offered carries the reason, for `vitrine doctor`; nothing here is an error.
+// directories. Only places below the keeper's own cgroup are considered: we never climb. What is
+// not offered carries the reason, for `vitrine doctor`; nothing here is an error.
 #pragma once
 
 #include <cstddef>

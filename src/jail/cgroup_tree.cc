@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "jail/cgroup_files.h"
 
@@ -72,8 +74,8 @@ void take_back_controllers(const CgroupPlace& place, int own, const std::string&
   (void)move_self(own, ".");
 }
 
-// True if we ourselves are somewhere in <name>: another keeper's child, or the owner of a live tree.
-// Sweeping it would kill us.
+// True if we ourselves are somewhere in <name>: another keeper's child, or the owner of a live
+// tree. Sweeping it would kill us.
 Result<bool> inside(const std::string& name) {
   Result<std::string> groups = read_file(AT_FDCWD, "/proc/self/cgroup");
   if (!groups) return std::move(groups.error());
@@ -81,19 +83,21 @@ Result<bool> inside(const std::string& name) {
          groups->find("/" + name + "\n") != std::string::npos;
 }
 
-Status kill_and_remove(int own, const std::string& name) {
-  if (::faccessat(own, name.c_str(), F_OK, 0) != 0) return ok();
-  if (Status killed = kill_below(own, name); !killed) return killed;
-  return remove_below(own, name, kPatience);
+// All sessions, but not the group in which we and our own programs are.
+Result<std::vector<std::string>> sessions_in(int own, const std::string& name) {
+  Result<std::vector<std::string>> groups = groups_in(own, name);
+  if (groups) std::erase(*groups, name + kSelf);
+  return groups;
 }
 
-// All sessions, but not the group in which we and our own programs are.
-Status end_sessions(int own, const std::string& name) {
-  Result<std::vector<std::string>> groups = groups_in(own, name);
-  if (!groups) return std::move(groups.error());
-  for (const std::string& group : *groups)
-    if (group != name + kSelf)
-      if (Status done = kill_and_remove(own, group); !done) return done;
+// Kills in every hierarchy before it removes in any: on v1 the frozen die only once the freezer's
+// hierarchy has been visited.
+Status sweep(std::span<const Fd> own, const std::string& name) {
+  for (const Fd& dir : own)
+    if (::faccessat(dir.get(), name.c_str(), F_OK, 0) == 0)
+      if (Status killed = kill_below(dir.get(), name); !killed) return killed;
+  for (const Fd& dir : own)
+    if (Status removed = remove_below(dir.get(), name, kPatience); !removed) return removed;
   return ok();
 }
 
@@ -111,19 +115,22 @@ Result<CgroupTree> CgroupTree::create(const CgroupHost& host, std::string_view n
   Result<bool> within = inside(made.name);
   if (!within) return std::move(within.error());
   if (*within) return Error{Code::conflict, "we live inside the cgroup that we are to clean up"};
+  std::vector<Fd> own;
   for (const CgroupPlace& place : made.host.places) {
-    Fd own(::open(place.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!own) return Error::from_errno("opening our own cgroup");
-    if (Status s = kill_and_remove(own.get(), made.name); !s)
-      return std::move(s.error()).during("sweeping old cgroups");
-    if (::mkdirat(own.get(), made.name.c_str(), 0755) != 0)
+    own.emplace_back(::open(place.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!own.back()) return Error::from_errno("opening our own cgroup");
+  }
+  if (Status swept = sweep(own, made.name); !swept)
+    return std::move(swept.error()).during("sweeping old cgroups");
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const int dir = own[i].get();
+    if (::mkdirat(dir, made.name.c_str(), 0755) != 0)
       return Error::from_errno("making the cgroup of all sessions");
-    made.own.push_back(std::move(own));
-    Fd dir(::openat(made.own.back().get(), made.name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!dir) return Error::from_errno("opening the cgroup of all sessions");
-    made.tree.push_back(std::move(dir));
-    if (!hands_down_controllers(place)) continue;
-    if (Status s = hand_down_controllers(place, made.own.back().get(), made.name); !s)
+    made.own.push_back(std::move(own[i]));
+    made.tree.emplace_back(::openat(dir, made.name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!made.tree.back()) return Error::from_errno("opening the cgroup of all sessions");
+    if (!hands_down_controllers(made.host.places[i])) continue;
+    if (Status s = hand_down_controllers(made.host.places[i], dir, made.name); !s)
       return std::move(s.error());
   }
   return tree;
@@ -138,17 +145,24 @@ Status CgroupTree::remove() {
   const auto keep_first = [&](Status done) {
     if (!done && first) first = std::move(done);
   };
+  const auto each_session = [&](int own, auto act) {
+    Result<std::vector<std::string>> sessions = sessions_in(own, roots_->name);
+    if (!sessions) return keep_first(std::move(sessions.error()));
+    for (const std::string& session : *sessions) keep_first(act(own, session));
+  };
+  for (const Fd& own : roots_->own) each_session(own.get(), kill_below);  // see sweep()
   for (std::size_t i = 0; i < roots_->own.size(); ++i) {
-    const CgroupPlace& place = roots_->host.places[i];
     const int own = roots_->own[i].get();
-    keep_first(end_sessions(own, roots_->name));
-    if (hands_down_controllers(place)) {
-      take_back_controllers(place, own, roots_->name);
+    each_session(own, [](int dir, const std::string& session) {
+      return remove_below(dir, session, kPatience);
+    });
+    if (hands_down_controllers(roots_->host.places[i])) {
+      take_back_controllers(roots_->host.places[i], own, roots_->name);
       keep_first(remove_group(own, roots_->name + kSelf, kPatience));
     }
     keep_first(remove_group(own, roots_->name, kPatience));
   }
-  roots_->tree.clear();
+  // The descriptors of the tree stay: a Cgroup that has outlived it finds nothing there.
   roots_->own.clear();
   return first;
 }

@@ -2,11 +2,11 @@
 // The keeper's directory in every cgroup hierarchy: <own cgroup>/vitrine-<name>, the parent of all
 // sessions' groups.
 //
-// Ownership: one per keeper; must outlive its Cgroups. Destruction kills and removes what is left below.
-// Threading: the keeper's one thread. create() and the destructor may wait up to 2 s for the dying.
-// v2:        a group that hands controllers to its children may have no members, so the keeper moves
-//            itself (and thereby what it starts from then on) into vitrine-<name>/keeper, and back at
-//            the end. On hybrid and v1 hosts it stays where it is.
+// Ownership: one per keeper; should outlive its Cgroups. Destruction kills and removes the rest.
+// Threading: the keeper's one thread. create() and the destructor may wait 2 s for the dying.
+// v2:        a group that hands controllers to its children may have no members, so the keeper
+//            moves itself (and thereby what it starts from then on) into vitrine-<name>/keeper, and
+//            back at the end. On hybrid and v1 hosts it stays where it is.
 #pragma once
 
 #include <memory>
@@ -32,7 +32,8 @@ class CgroupTree {
 
   const CgroupHost& host() const { return roots_->host; }
 
-  // What the destructor does, with the reason if something could not be removed.
+  // What the destructor does, with the reason if something could not be removed. Nothing can be
+  // made afterwards.
   Status remove();
 
  private:

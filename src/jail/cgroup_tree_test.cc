@@ -42,6 +42,30 @@ TEST_P(RealCgroupTree, SweepsWhatACrashedKeeperLeft) {
   EXPECT_FALSE(*group->populated());
 }
 
+TEST_P(RealCgroupTree, SweepsTheFrozenToo) {
+  if (!tree_->host().freeze) GTEST_SKIP() << "no freezer";
+  Child init(sleep_for_ever);
+  ASSERT_TRUE(group_->join_init(init.pid()));
+  ASSERT_TRUE(group_->freeze(Cgroup::Freeze::freeze));
+
+  Status removed = tree_->remove();
+
+  ASSERT_TRUE(removed) << removed.error().describe();
+  EXPECT_EQ(WTERMSIG(init.wait()), SIGKILL);
+}
+
+TEST_P(RealCgroupTree, MayGoBeforeItsGroups) {
+  Child init(sleep_for_ever);
+  ASSERT_TRUE(group_->join_init(init.pid()));
+
+  Status removed = tree_->remove();
+
+  ASSERT_TRUE(removed) << removed.error().describe();
+  EXPECT_EQ(WTERMSIG(init.wait()), SIGKILL);
+  EXPECT_FALSE(tree_->make("s3"));
+  EXPECT_TRUE(group_->remove()) << "nothing left to do";
+}
+
 TEST_P(RealCgroupTree, DoesNotSweepItself) {
   Child keeper([&] {
     // In the tree as a keeper of v2 is, or as a program that one has started.

@@ -2,14 +2,14 @@
 // Landlock: the second wall of a session, by path, behind the mount tree.
 //
 // session_rules() is pure data: which rights are handled (every one the kernel has: what is handled
-// and not granted is refused) and what is granted below which path. A caller may append paths of its
-// own. Rights add up from a file to the root, so no rule lies inside a wider one that it means to
-// narrow: "/" grants listing only, and programs may be run from the image, /home and /tmp, but not
-// from /dev/shm or /proc.
+// and not granted is refused) and what is granted below which path. A caller may append paths of
+// its own. Rights add up from a file to the root, so no rule lies inside a wider one that it means
+// to narrow: "/" grants listing only, and programs may be run from the image, /home and /tmp, but
+// not from /dev/shm or /proc.
 //
-// make_ruleset() opens the paths, so it belongs where they are mounted; rules name inodes, and a file
-// system mounted later over such a path needs a new ruleset (one mounted further down does not).
-// restrict_self() is per thread and for good.
+// make_ruleset() opens the paths, so it belongs where they are mounted; rules name inodes, and a
+// file system mounted later over such a path needs a new ruleset (one mounted further down does
+// not). restrict_self() is per thread and for good.
 //
 // Failure: a rule that cannot be made as written is an error. A kernel without Landlock is ABI 0,
 // and session_rules(0) is empty: whether to go on without the wall is the caller's decision.
@@ -63,8 +63,9 @@ inline LandlockRules session_rules(int abi) { return session_rules(promised_by(a
 // kernel does not know a right or scope.
 Result<Fd> make_ruleset(const LandlockRules& rules, int root);
 
-// Binds the calling thread, which must have no_new_privs or CAP_SYS_ADMIN. Async-signal-safe and free
-// of allocations unless it fails. Refusals are not logged: session code could flood the host's log.
+// Binds the calling thread, which must have no_new_privs or CAP_SYS_ADMIN. Async-signal-safe and
+// free of allocations unless it fails. Refusals are not logged: session code could flood the host's
+// log.
 Status restrict_self(int ruleset);
 
 // Rights and scopes newer than the headers we build with.

@@ -45,8 +45,9 @@ Words split(std::string_view line) {
   }
 }
 
-// All 32-bit numbers that start with the upper bits of `prefix` above `free_bits`, without `values`:
-// as few prefixes as that takes. A prefix that holds none of them is one match; otherwise halve it.
+// All 32-bit numbers that start with the upper bits of `prefix` above `free_bits`, without
+// `values`: as few prefixes as that takes. A prefix that holds none of them is one match; otherwise
+// halve it.
 void add_complement(unsigned argument, std::uint32_t prefix, unsigned free_bits,
                     const std::vector<std::uint32_t>& values, Alternatives& out) {
   const std::uint32_t mask = free_bits == 32 ? 0 : kAllBits << free_bits;

@@ -2,8 +2,8 @@
 // The system call policy as data: seccomp.policy, parsed and with every condition spelled out.
 //
 // Pure: no system call and no libseccomp here. A syntax error names its line; nothing is skipped or
-// guessed. Conditions become plain masked comparisons of the low 32 bits of an argument, so that what
-// compiles them, and what checks the result, need to know only one kind.
+// guessed. Conditions become plain masked comparisons of the low 32 bits of an argument, so that
+// what compiles them, and what checks the result, need to know only one kind.
 #pragma once
 
 #include <cstdint>
@@ -58,15 +58,15 @@ SyscallAction unmatched_action();
 // The text that was compiled into this program.
 std::string_view seccomp_policy_text();
 
-// `invalid_argument` naming the line: unknown word, number or errno, a call that has a rule without a
-// condition and another one beside it.
+// `invalid_argument` naming the line: unknown word, number or errno, a call that has a rule without
+// a condition and another one beside it.
 Result<std::vector<SyscallRule>> parse_seccomp_policy(std::string_view text);
 
 // The rules of the program named by `scope`: base, or base with the zygote's replacements.
 std::vector<SyscallRule> rules_of(const std::vector<SyscallRule>& policy, RuleScope scope);
 
-// What the zygote program leaves open and a sealed worker must be refused: rules that fail, on top of
-// "allow everything else".
+// What the zygote program leaves open and a sealed worker must be refused: rules that fail, on top
+// of "allow everything else".
 std::vector<SyscallRule> sealing_rules(const std::vector<SyscallRule>& policy);
 
 }  // namespace vitrine::jail

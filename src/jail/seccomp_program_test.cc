@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves, with an interpreter for filter programs, that what was compiled says what the policy says.
+// Proves, with an interpreter for filter programs, that they say what the policy says.
 #include <gtest/gtest.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>

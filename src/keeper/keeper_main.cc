@@ -57,7 +57,6 @@ struct Keeper {
   std::string info() const;
 
   Loop loop;
-  Reaper reaper;
   Options options;
   Image image;
   Fd init_program;
@@ -67,6 +66,7 @@ struct Keeper {
   jail::CgroupHost host;
   int landlock = 0;
   std::optional<jail::CgroupTree> cgroups;
+  Reaper reaper;  // its handlers hold shells, and those their cgroups
   std::optional<Shells> shells;
   std::optional<Zygotes> zygotes;
   std::optional<Rooms> rooms;

@@ -31,23 +31,33 @@ Status Reaper::start(Loop& loop) {
 }
 
 void Reaper::watch(int pid, std::function<void(Ending)> ended) {
-  if (auto found = early_.find(pid); found != early_.end()) {
-    const Early early = found->second;
-    early_.erase(found);
-    if (Clock::now() - early.when < kEarlyLife) {
-      loop_->after({}, [ended = std::move(ended), ending = early.ending] { ended(ending); });
-      return;
-    }
-  }
-  children_[pid] = std::move(ended);
+  Child& child = children_[pid];
+  child.ended = std::move(ended);
+  auto found = early_.find(pid);
+  if (found == early_.end()) return;
+  const Early early = found->second;
+  early_.erase(found);
+  if (Clock::now() - early.when >= kEarlyLife) return;
+  child.ending = early.ending;
+  loop_->after({}, [this, pid] { tell(pid); });
+}
+
+void Reaper::tell(int pid) {
+  auto found = children_.find(pid);
+  if (found == children_.end() || !found->second.ending) return;
+  const Child child = std::move(found->second);
+  children_.erase(found);
+  child.ended(*child.ending);
 }
 
 bool Reaper::signal(int pid, int signal) const {
-  return children_.contains(pid) && ::kill(pid, signal) == 0;
+  auto found = children_.find(pid);
+  return found != children_.end() && !found->second.ending && ::kill(pid, signal) == 0;
 }
 
 bool Reaper::signal(int pid, int signal, std::uint32_t value) const {
-  if (!children_.contains(pid)) return false;
+  auto found = children_.find(pid);
+  if (found == children_.end() || found->second.ending) return false;
   siginfo_t info{};
   info.si_signo = signal;
   info.si_code = SI_QUEUE;
@@ -71,9 +81,8 @@ void Reaper::reap() {
       early_[info.si_pid] = {ending, Clock::now()};
       continue;
     }
-    auto ended = std::move(found->second);
-    children_.erase(found);
-    ended(ending);
+    found->second.ending = ending;
+    tell(info.si_pid);
   }
 }
 

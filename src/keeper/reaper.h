@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include "keeper/loop.h"
@@ -24,9 +25,9 @@ class Reaper {
   // Blocks SIGCHLD for the process.
   Status start(Loop& loop);
 
-  // `ended` is called once, from the loop, never from inside watch().
+  // `ended` is called once, from the loop, never from inside watch(). Watching a child again replaces
+  // what was to be called, also when it has ended and nobody was told yet.
   void watch(int pid, std::function<void(Ending)> ended);
-  void forget(int pid) { children_.erase(pid); }
 
   // False once it has been reaped.
   bool signal(int pid, int signal) const;
@@ -34,10 +35,15 @@ class Reaper {
 
  private:
   void reap();
+  void tell(int pid);
 
   Loop* loop_ = nullptr;
   Fd signals_;
-  std::unordered_map<int, std::function<void(Ending)>> children_;
+  struct Child {
+    std::function<void(Ending)> ended;
+    std::optional<Ending> ending = {};  // reaped before it was watched, to be told
+  };
+  std::unordered_map<int, Child> children_;
   // Children that ended before we were told of them: their maker's message is still on its way.
   struct Early {
     Ending ending;

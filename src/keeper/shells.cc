@@ -228,7 +228,9 @@ void Shells::clean_up(std::unique_ptr<Shell> shell, std::function<void()> gone) 
   if (shell->oom) loop_.unwatch(shell->oom.get());
   shell->oom.reset();
   shell->home.reset();
+  ++retiring_;
   auto finish = [this, gone = std::move(gone)](Shell& last) {
+    --retiring_;
     if (last.cgroup)
       if (Status s = last.cgroup->remove(); !s)
         log_error(std::move(s.error()).during("removing a session's cgroup").describe());

@@ -63,7 +63,8 @@ class Shells {
   Status start_zygote(const StartZygote& request, int socket, int zygote_filter, int worker_filter,
                       std::function<void(Result<int>)> cloned);
 
-  std::size_t alive() const { return shells_.size(); }
+  // With those that are being built or taken down.
+  std::size_t alive() const { return shells_.size() + building_.size() + retiring_; }
   const Builder& builder() const { return builder_; }
   // After the last shell: ends the builder and the outer namespaces.
   void stop();
@@ -98,6 +99,7 @@ class Shells {
   std::uint64_t last_id_ = 0;
   std::uint32_t next_slot_ = 0;
   std::uint32_t fail_at_ = 0;
+  std::size_t retiring_ = 0;
   bool stopping_ = false;
   std::vector<std::uint32_t> free_slots_;
   std::unordered_map<std::uint64_t, Build> building_;

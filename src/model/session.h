@@ -28,11 +28,11 @@ enum class Source : std::uint8_t { warm = 0, forked = 1, built = 2 };
 
 // Why a session's worker is gone, as the kernel and the keeper know it.
 enum class Cause : std::uint8_t {
-  exited = 0,    // code = exit status
-  signalled = 1, // code = signal
+  exited = 0,     // code = exit status
+  signalled = 1,  // code = signal
   oom = 2,
   timeout = 3,
-  killed = 4,    // by request
+  killed = 4,  // by request
 };
 struct Death {
   Cause cause = Cause::exited;

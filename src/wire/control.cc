@@ -173,9 +173,7 @@ struct PutReply {
     out.u64(r.cpu_us).u64(r.memory_peak_bytes).u64(r.memory_now_bytes);
   }
   void operator()(const Told& r) { out.bytes(r.json); }
-  void operator()(const FileOpened& r) {
-    out.u64(r.size).u64(r.modified_ms).bytes(r.hidden);
-  }
+  void operator()(const FileOpened& r) { out.u64(r.size).u64(r.modified_ms).bytes(r.hidden); }
   void operator()(const FilesListed& r) {
     out.u8(r.more ? 1 : 0).u32(static_cast<std::uint32_t>(r.entries.size()));
     for (const auto& entry : r.entries) {

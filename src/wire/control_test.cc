@@ -31,7 +31,13 @@ const std::vector<Request> kRequests{
     List{},
     Attach{.session = 13},
     AskUsage{.session = 14},
-    Info{}};
+    Info{},
+    OpenFile{.session = 15, .path = "a/b"},
+    NewFile{.session = 16, .path = std::string("nul\0byte", 8)},
+    CommitFile{.session = 17, .path = "a", .hidden = ".b"},
+    RemoveFile{.session = 18, .path = ""},
+    ListFiles{.session = 19, .path = "dir", .after = "m"},
+    Freeze{.session = 20, .frozen = true}};
 
 const std::vector<Reply> kReplies{
     Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},
@@ -39,7 +45,10 @@ const std::vector<Reply> kReplies{
     Opened{.session = 1, .source = Source::built},
     Listed{.sessions = {{2, false, 0}, {3, true, 4}}},
     Used{.cpu_us = 5, .memory_peak_bytes = 6, .memory_now_bytes = 7},
-    Told{.json = R"({"pid": 1})"}};
+    Told{.json = R"({"pid": 1})"},
+    FileOpened{.size = 8, .modified_ms = 9, .hidden = ".new"},
+    FilesListed{.entries = {{"a", FileKind::file, 1, 2}, {"\xFF", FileKind::other, 3, 4}},
+                .more = true}};
 
 const std::vector<Event> kEvents{Died{.session = 8, .death = {Cause::killed, -9}},
                                  TimedOut{.session = 9, .execution = 10}};
@@ -120,6 +129,26 @@ TEST(ControlRequest, IsRefusedWithAnUnknownVariantLifetimeOrFiles) {
   EXPECT_FALSE(decode_request(create));
   reset.back() = 2;
   EXPECT_FALSE(decode_request(reset));
+}
+
+TEST(ControlRequest, FreezesOrDoesNot) {
+  std::string freeze = encode_request(1, Freeze{.session = 1, .frozen = true});
+  EXPECT_TRUE(std::get<Freeze>(decode_request(freeze)->request).frozen);
+
+  freeze.back() = 2;
+
+  EXPECT_FALSE(decode_request(freeze));
+}
+
+TEST(ControlRequest, DoesNotMixUpTheNamesOfFiles) {
+  const auto commit =
+      std::get<CommitFile>(decode_request(encode_request(1, kRequests[14]))->request);
+  const auto list = std::get<ListFiles>(decode_request(encode_request(1, kRequests[16]))->request);
+
+  EXPECT_EQ(commit.path, "a");
+  EXPECT_EQ(commit.hidden, ".b");
+  EXPECT_EQ(list.path, "dir");
+  EXPECT_EQ(list.after, "m");
 }
 
 TEST(ControlRequest, IsRefusedWithATimeThatIsNoTime) {
@@ -203,6 +232,18 @@ TEST(ControlReply, RefusesAListThatLiesAboutItsLength) {
     packet[6] = packet[7] = packet[8] = packet[9] = count;
     EXPECT_FALSE(decode_from_keeper(packet));
   }
+}
+
+TEST(ControlReply, KeepsNamesOfFilesThatAreNotText) {
+  Result<FromKeeper> back = decode_from_keeper(encode_reply(1, kReplies[7]));
+
+  ASSERT_TRUE(back);
+  const auto& listed = std::get<FilesListed>(std::get<NumberedReply>(*back).reply);
+  ASSERT_EQ(listed.entries.size(), 2u);
+  EXPECT_TRUE(listed.more);
+  EXPECT_EQ(listed.entries[1].name, "\xFF");
+  EXPECT_EQ(listed.entries[1].kind, FileKind::other);
+  EXPECT_EQ(listed.entries[1].modified_ms, 4u);
 }
 
 TEST(ControlReply, KeepsTheSignOfAnExitCode) {

@@ -11,10 +11,16 @@ import socket
 import struct
 import termios
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import wire
+
+PATIENCE = 60.0  # seconds until a test is told that something hangs
+KEPT = 4 << 20  # bytes of a stream that an Execution keeps; the rest is counted
+
+Answer = Callable[[dict[str, Any]], "bytes | None"]
 
 
 class KeeperError(Exception):
@@ -30,12 +36,23 @@ class Execution:
     id: int
     stdout: bytes = b""
     stderr: bytes = b""
+    sizes: dict[str, int] = field(default_factory=lambda: {"stdout": 0, "stderr": 0})
     messages: list[wire.Message] = field(default_factory=list)
     claim: str | None = None
     exit_code: int | None = None
     timed_out: bool = False
     death: tuple[str, int] | None = None
-    seconds: float = 0.0
+    lie: wire.ProtocolError | None = None  # what the worker sent that it should not
+
+    def take(self, stream: str, data: bytes) -> None:
+        self.sizes[stream] += len(data)
+        kept: bytes = getattr(self, stream)
+        if len(kept) < KEPT:
+            setattr(self, stream, kept + data[: KEPT - len(kept)])
+
+    def end_with(self, message: wire.Message) -> None:
+        if message.kind == wire.FINISHED and message.execution == self.id:
+            self.claim, self.exit_code = message.body["claim"], message.body["exit_code"]
 
     def bodies(self, kind: int) -> list[dict[str, Any]]:
         return [m.body for m in self.messages if m.kind == kind]
@@ -71,9 +88,15 @@ class Execution:
             return "timeout"
         return str(self.claim)
 
+    @property
+    def state_kept(self) -> bool:
+        return self.death is None
+
 
 class Keeper:
-    def __init__(self, path: str, timeout: float = 30.0) -> None:
+    """One connection to the control socket."""
+
+    def __init__(self, path: str, timeout: float = PATIENCE) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(timeout)
         self.socket.connect(path)
@@ -90,17 +113,14 @@ class Keeper:
     def close(self) -> None:
         self.socket.close()
 
-    def fileno(self) -> int:
-        return self.socket.fileno()
-
     def post(self, verb: int, body: bytes = b"", number: int = 0) -> None:
         self.socket.send(struct.pack("<BI", verb, number) + body)
 
     def call(self, verb: int, body: bytes = b"") -> tuple[wire.Reader, list[int]]:
-        number = self.start(verb, body)
-        return self.finish(number)
+        return self.finish(self.start(verb, body))
 
     def start(self, verb: int, body: bytes = b"") -> int:
+        """Sends a request without waiting for its answer."""
         self.number += 1
         self.post(verb, body, self.number)
         return self.number
@@ -112,7 +132,7 @@ class Keeper:
         reader = wire.Reader(data)
         kind = reader.number("B")
         if kind == 0:
-            code = wire.CODES[reader.number("B")]
+            code = reader.choice(wire.CODES)
             raise KeeperError(code, reader.text(), reader.text())
         return reader, fds
 
@@ -130,18 +150,18 @@ class Keeper:
         event = reader.number("B")
         session = reader.number("Q")
         if event == 0:
-            cause = wire.CAUSES[reader.number("B")]
+            cause = reader.choice(wire.CAUSES)
             self.events.append(("died", session, (cause, reader.number("i"))))
         else:
             self.events.append(("timed_out", session, reader.number("Q")))
 
     def pump_ready(self) -> None:
-        while select.select([self.socket], [], [], 0)[0]:
+        while is_ready(self.socket):
             self.pump()
 
     def create(
         self,
-        variant: str = "loaded",
+        variant: str = "bare",
         lifetime: str = "session",
         limits: wire.Limits | None = None,
         env: dict[str, str] | None = None,
@@ -150,16 +170,17 @@ class Keeper:
         body = bytes([wire.VARIANTS[variant], wire.LIFETIMES[lifetime]])
         reader, fds = self.call(wire.CREATE, body + (limits or wire.Limits()).encode())
         session = Session(self, reader.number("Q"), fds)
-        session.source = wire.SOURCES[reader.number("B")]
+        session.source = reader.choice(wire.SOURCES)
         if env or seed is not None:
             session.setup(env, seed)
         return session
 
     def attach(self, session: int) -> Session:
         reader, fds = self.call(wire.ATTACH, struct.pack("<Q", session))
-        return Session(self, reader.number("Q"), fds)
+        return Session(self, reader.number("Q"), fds, adopted=True)
 
     def list(self) -> dict[int, tuple[bool, int]]:
+        """Session -> (is it dead, the execution being watched)."""
         reader, _ = self.call(wire.LIST)
         found = {}
         for _ in range(reader.number("I")):
@@ -167,30 +188,43 @@ class Keeper:
             found[session] = (bool(reader.number("B")), reader.number("Q"))
         return found
 
+    def end_all(self) -> None:
+        for session in self.list():
+            try:
+                self.call(wire.END, struct.pack("<Q", session))
+            except KeeperError as error:
+                if error.code != "not_found":
+                    raise
+
     def info(self) -> dict[str, Any]:
         reader, _ = self.call(wire.INFO)
         return json.loads(reader.text())  # type: ignore[no-any-return]
 
 
 class Session:
+    """A session's socket and streams. `state_kept` and deaths come by the keeper's events."""
+
     source = ""
 
-    def __init__(self, keeper: Keeper, id: int, fds: list[int]) -> None:
+    def __init__(self, keeper: Keeper, id: int, fds: list[int], adopted: bool = False) -> None:
         self.keeper, self.id = keeper, id
-        self.take(fds)
         self.execution = 0
-        self.partial: wire.Message | None = None
+        self.take(fds, adopted)
 
-    def take(self, fds: list[int]) -> None:
+    def take(self, fds: list[int], adopted: bool = False) -> None:
         assert len(fds) == 3, fds
         self.channel = socket.socket(fileno=fds[0])
-        self.out, self.err = fds[1], fds[2]
+        self.channel.settimeout(PATIENCE)
+        self.streams = {fds[1]: "stdout", fds[2]: "stderr"}
+        self.assembler = wire.Assembler(adopted)
+        self.ended: set[int] = set()  # descriptors at their end
 
     def close(self) -> None:
         """Lets go of the descriptors; the session lives on in the keeper."""
         self.channel.close()
-        os.close(self.out)
-        os.close(self.err)
+        for fd in self.streams:
+            os.close(fd)
+        self.streams.clear()
 
     def __enter__(self) -> Session:
         return self
@@ -217,11 +251,16 @@ class Session:
         body = struct.pack("<QB", self.id, int(keep_files))
         _, fds = self.keeper.call(wire.RESET, body)
         self.take(fds)
-        self.partial = None
 
     def usage(self) -> dict[str, int]:
         reader = self.verb(wire.ASK_USAGE)
         return {name: reader.number("Q") for name in ("cpu_us", "memory_peak", "memory_now")}
+
+    def is_dead(self) -> bool:
+        return self.keeper.list()[self.id][0]
+
+    def watch(self, execution: int, seconds: float) -> None:
+        self.verb(wire.WATCH, execution, int(seconds * 1000))
 
     def send(self, kind: int, execution: int, payload: bytes) -> None:
         for frame in wire.frames(kind, execution, payload):
@@ -236,88 +275,116 @@ class Session:
         self.send(wire.EXECUTE, self.execution, wire.execute_payload(code, **options))
         return Execution(self.execution)
 
-    def read_frame(self) -> wire.Message | None:
-        """One frame; a whole message if it was the last of one."""
-        data = self.channel.recv(64 * 1024)
-        if not data:
-            raise EOFError("the worker is gone")
-        fields = wire.HEADER.unpack_from(data)
-        magic, version, kind, flags, execution, sequence, length = fields
-        assert (magic, version, length) == (wire.MAGIC, wire.VERSION, len(data) - wire.HEADER.size)
-        payload = data[wire.HEADER.size :]
-        if kind == wire.STACK:
-            return wire.decode_message(wire.Message(kind, execution, sequence, payload))
-        if flags & wire.REST:
-            if self.partial is None:
-                return None  # the tail of something an earlier client read the head of
-            self.partial.payload += payload
-        else:
-            self.partial = wire.Message(
-                kind, execution, sequence, payload, bool(flags & wire.REPLAY)
-            )
-        if flags & wire.MORE:
-            return None
-        message, self.partial = self.partial, None
-        return wire.decode_message(message)
-
     def run(
         self,
         code: bytes | str,
-        timeout: float | None = 20.0,
-        on_input: Any = None,
+        timeout: float | None = None,
+        on_input: Answer | None = None,
         **options: Any,
     ) -> Execution:
         """Executes and waits for the end: finished, or the worker's death."""
-        start = time.monotonic()
-        execution = self.begin(code, **options)
         if timeout is not None:
-            self.watch(execution.id, timeout)
+            self.watch(self.execution + 1, timeout)
+        execution = self.begin(code, **options)
         self.wait(execution, on_input)
-        if timeout is not None and execution.death is None:
+        if timeout is not None:
             self.verb(wire.UNWATCH, execution.id)
-        execution.seconds = time.monotonic() - start
+            self._take_events(execution)
         return execution
 
-    def watch(self, execution: int, seconds: float) -> None:
-        self.verb(wire.WATCH, execution, int(seconds * 1000))
+    def resume(self) -> Execution:
+        """After attaching: the last execution, waited for if it still runs."""
+        self.send(wire.RESUME, 0, b"")
+        execution = Execution(0)
+        self.wait(execution, until=lambda: bool(execution.bodies(wire.READY)))
+        ready = execution.bodies(wire.READY)[-1]
+        self.execution = execution.id = ready["last_execution"]
+        for message in execution.messages:
+            execution.end_with(message)
+        if execution.id:
+            self.wait(execution)
+        return execution
 
-    def wait(self, execution: Execution, on_input: Any = None, limit: float = 60.0) -> None:
-        until = time.monotonic() + limit
-        channel_open = True
-        while execution.claim is None and execution.death is None:
-            waiting: list[Any] = [self.out, self.err, self.keeper.socket]
-            if channel_open:
-                waiting.append(self.channel)
-            ready = select.select(waiting, [], [], max(0, until - time.monotonic()))[0]
+    def wait(
+        self,
+        execution: Execution,
+        on_input: Answer | None = None,
+        until: Callable[[], bool] | None = None,
+        limit: float = PATIENCE,
+    ) -> None:
+        """Until the execution is finished, its worker dead or lying, or `until` says so."""
+        latest = time.monotonic() + limit
+
+        def over() -> bool:
+            done = execution.claim is not None or execution.death is not None
+            return done or execution.lie is not None or (until is not None and until())
+
+        while not over():
+            ready = self._poll(latest - time.monotonic())
             if not ready:
-                raise TimeoutError("no end of the execution")
-            if self.out in ready:
-                execution.stdout += os.read(self.out, 1 << 16)
-            if self.err in ready:
-                execution.stderr += os.read(self.err, 1 << 16)
-            if self.keeper.socket in ready:
+                raise TimeoutError(f"no end of execution {execution.id}: {execution}")
+            for fd in ready:
+                if fd in self.streams:
+                    self._read_stream(execution, fd)
+            if self.keeper.socket.fileno() in ready:
                 self.keeper.pump()
-            if self.channel in ready:
-                channel_open = self._read(execution, on_input)
+            if self.channel.fileno() in ready:
+                self._read_channel(execution, on_input)
             self._take_events(execution)
         self._drain(execution)
 
-    def _read(self, execution: Execution, on_input: Any) -> bool:
+    def _poll(self, seconds: float) -> list[int]:
+        poll = select.poll()
+        for fd in (*self.streams, self.channel.fileno(), self.keeper.socket.fileno()):
+            if fd not in self.ended:
+                poll.register(fd, select.POLLIN)
+        return [fd for fd, _ in poll.poll(max(0, seconds * 1000))]
+
+    def _read_stream(self, execution: Execution, fd: int) -> None:
+        data = os.read(fd, 1 << 18)
+        execution.take(self.streams[fd], data)
+        if not data:
+            self.ended.add(fd)
+
+    def read_message(self) -> wire.Message | None:
+        """Reads one frame; gives a message if it was the last of one. EOFError at the end."""
         try:
-            message = self.read_frame()
-        except (EOFError, ConnectionResetError):
-            return False
-        if message is None:
-            return True
+            datagram, _, flags, _ = self.channel.recvmsg(wire.MAX_FRAME)
+        except ConnectionResetError:
+            datagram, flags = b"", 0
+        if not datagram:
+            self.ended.add(self.channel.fileno())
+            raise EOFError("the worker closed its socket")
+        if flags & socket.MSG_TRUNC:
+            raise wire.ProtocolError("a frame is longer than 64 KiB")
+        return self.assembler.add(wire.decode_frame(datagram))
+
+    def _read_channel(self, execution: Execution, on_input: Answer | None) -> None:
+        try:
+            message = self.read_message()
+        except EOFError:
+            return  # how it died, the keeper tells
+        except wire.ProtocolError as lie:
+            execution.lie = lie
+            return
+        if message is None or self._is_known(execution, message):
+            return
         execution.messages.append(message)
-        if message.kind == wire.FINISHED and message.execution == execution.id:
-            execution.claim = message.body["claim"]
-            execution.exit_code = message.body["exit_code"]
-        if message.kind == wire.INPUT_REQUEST:
-            line = on_input(message.body)
-            payload = struct.pack("<B", int(line is None)) + wire.blob(line or b"")
-            self.send(wire.INPUT, execution.id, payload)
-        return True
+        execution.end_with(message)
+        if message.kind == wire.INPUT_REQUEST and on_input is not None:
+            self.answer(on_input(message.body))
+
+    def _is_known(self, execution: Execution, message: wire.Message) -> bool:
+        """Whether a replay repeats it."""
+        return message.replay and any(
+            (m.kind, m.execution, m.sequence) == (message.kind, message.execution, message.sequence)
+            for m in execution.messages
+        )
+
+    def answer(self, line: bytes | None) -> None:
+        """To an INPUT_REQUEST; None = end of file."""
+        payload = struct.pack("<B", int(line is None)) + wire.blob(line or b"")
+        self.send(wire.INPUT, self.execution, payload)
 
     def _take_events(self, execution: Execution) -> None:
         for event in list(self.keeper.events):
@@ -333,11 +400,18 @@ class Session:
     def _drain(self, execution: Execution) -> None:
         self.keeper.pump_ready()
         self._take_events(execution)
-        while select.select([self.channel], [], [], 0)[0]:
-            if not self._read(execution, None):
+        while self.channel.fileno() not in self.ended and is_ready(self.channel):
+            if execution.lie is not None:
                 break
+            self._read_channel(execution, None)
         # Only what is there now: later bytes belong to the next execution.
-        for fd, name in ((self.out, "stdout"), (self.err, "stderr")):
+        for fd, name in self.streams.items():
             (size,) = struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"\0\0\0\0"))
             if size:
-                setattr(execution, name, getattr(execution, name) + os.read(fd, size))
+                execution.take(name, os.read(fd, size))
+
+
+def is_ready(file: Any) -> bool:
+    poll = select.poll()
+    poll.register(file, select.POLLIN)
+    return bool(poll.poll(0))

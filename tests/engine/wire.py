@@ -8,14 +8,24 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-HEADER = struct.Struct("<HBBB3xQII")
+HEADER = struct.Struct("<HBBB3sQII")
 MAGIC, VERSION = 0x5456, 1
 MORE, REST, REPLAY = 1, 2, 4
-MAX_PAYLOAD = 64 * 1024 - HEADER.size
+MAX_FRAME = 64 * 1024
+MAX_PAYLOAD = MAX_FRAME - HEADER.size
 
 SETUP, EXECUTE, INPUT, RESUME = 1, 2, 3, 4
 READY, RESULT, ERROR, NOTE, INPUT_REQUEST, STACK, FINISHED = range(64, 71)
 CLAIMS = ("ok", "exception", "policy", "interrupted")
+
+# The most bytes of a whole message; one frame for every type that is not named.
+MAX_MESSAGE = {
+    SETUP: 1 << 20,
+    EXECUTE: 16 << 20,
+    INPUT: 1 << 20,
+    RESULT: 32 << 20,
+    ERROR: 1 << 20,
+}
 
 VARIANTS = {"bare": 0, "loaded": 1, "seeded": 2}
 LIFETIMES = {"session": 0, "one_shot": 1}
@@ -45,6 +55,10 @@ CODES = (
     ASK_USAGE,
     INFO,
 ) = range(12)
+
+
+class ProtocolError(Exception):
+    """The peer sent what no honest peer sends."""
 
 
 @dataclass
@@ -83,13 +97,22 @@ def environment(variables: dict[str, str] | None) -> bytes:
     return b"".join(parts)
 
 
+def frame(
+    kind: int, execution: int, payload: bytes = b"", sequence: int = 0, flags: int = 0
+) -> bytes:
+    fields = (MAGIC, VERSION, kind, flags, b"\0\0\0", execution, sequence, len(payload))
+    return HEADER.pack(*fields) + payload
+
+
 def frames(kind: int, execution: int, payload: bytes) -> list[bytes]:
-    """One message of the client as datagrams."""
+    """One message as datagrams. ValueError for one that the peer would refuse for its length."""
+    if len(payload) > MAX_MESSAGE.get(kind, MAX_PAYLOAD):
+        raise ValueError(f"a message of {len(payload)} bytes is too long")
     out = []
     for sequence, at in enumerate(range(0, max(len(payload), 1), MAX_PAYLOAD)):
         part = payload[at : at + MAX_PAYLOAD]
         flags = (MORE if at + MAX_PAYLOAD < len(payload) else 0) | (REST if at else 0)
-        out.append(HEADER.pack(MAGIC, VERSION, kind, flags, execution, sequence, len(part)) + part)
+        out.append(frame(kind, execution, part, sequence, flags))
     return out
 
 
@@ -116,22 +139,59 @@ class Reader:
     at: int = 0
 
     def number(self, form: str) -> int:
-        (value,) = struct.unpack_from("<" + form, self.data, self.at)
+        try:
+            (value,) = struct.unpack_from("<" + form, self.data, self.at)
+        except struct.error as error:
+            raise ProtocolError("truncated") from error
         self.at += struct.calcsize("<" + form)
         return int(value)
 
     def blob(self) -> bytes:
         size = self.number("I")
         value = self.data[self.at : self.at + size]
-        assert len(value) == size, "truncated"
+        if len(value) != size:
+            raise ProtocolError("truncated")
         self.at += size
         return value
 
     def text(self) -> str:
-        return self.blob().decode()
+        try:
+            return self.blob().decode()
+        except UnicodeDecodeError as error:
+            raise ProtocolError("not UTF-8") from error
+
+    def choice(self, values: tuple[str, ...]) -> str:
+        number = self.number("B")
+        if number >= len(values):
+            raise ProtocolError("out of range")
+        return values[number]
 
     def end(self) -> None:
-        assert self.at == len(self.data), "left over"
+        if self.at != len(self.data):
+            raise ProtocolError("left over")
+
+
+@dataclass
+class Frame:
+    kind: int
+    flags: int
+    execution: int
+    sequence: int
+    payload: bytes
+
+
+def decode_frame(datagram: bytes) -> Frame:
+    """A frame of a worker."""
+    if not HEADER.size <= len(datagram) <= MAX_FRAME:
+        raise ProtocolError("a frame of an impossible size")
+    magic, version, kind, flags, zero, execution, sequence, length = HEADER.unpack_from(datagram)
+    if (magic, version, zero) != (MAGIC, VERSION, b"\0\0\0") or flags & ~(MORE | REST | REPLAY):
+        raise ProtocolError("not a frame")
+    if length != len(datagram) - HEADER.size:
+        raise ProtocolError("a frame lies about its length")
+    if not READY <= kind <= FINISHED:
+        raise ProtocolError("a frame of a type that no worker sends")
+    return Frame(kind, flags, execution, sequence, datagram[HEADER.size :])
 
 
 @dataclass
@@ -142,6 +202,66 @@ class Message:
     payload: bytes
     replay: bool = False
     body: dict[str, Any] = field(default_factory=dict)
+
+
+class Assembler:
+    """Joins the frames of a worker into messages; ProtocolError as soon as it lies."""
+
+    def __init__(self, adopted: bool = False) -> None:
+        self.execution, self.expected = 0, 0
+        self.any_sequence, self.skipping = adopted, False
+        self.partial: Message | None = None
+
+    def add(self, frame: Frame) -> Message | None:
+        more, rest = bool(frame.flags & MORE), bool(frame.flags & REST)
+        whole = Message(
+            frame.kind,
+            frame.execution,
+            frame.sequence,
+            frame.payload,
+            bool(frame.flags & REPLAY),
+        )
+        if frame.kind in (STACK, READY) and (more or rest):
+            raise ProtocolError("a stack or ready frame is always whole")
+        if frame.kind == STACK:
+            return decode_message(whole)
+        self._check_order(frame, rest)
+        if frame.kind == READY:
+            return decode_message(whole)
+        if rest != (self.partial is not None or self.skipping):
+            raise ProtocolError("a message starts or goes on wrongly")
+        if self.skipping:
+            self.skipping = more
+            return None
+        if self.partial is None:
+            self.partial = whole
+        else:
+            if self.partial.kind != frame.kind:
+                raise ProtocolError("frames of two messages are mixed")
+            self.partial.payload += frame.payload
+        if len(self.partial.payload) > MAX_MESSAGE.get(frame.kind, MAX_PAYLOAD):
+            raise ProtocolError("a message is too long")
+        if more:
+            return None
+        message, self.partial = self.partial, None
+        return decode_message(message)
+
+    def _check_order(self, frame: Frame, rest: bool) -> None:
+        if frame.kind == READY:
+            if self.partial is not None or self.skipping:
+                raise ProtocolError("a message was cut off by a ready frame")
+            self.execution, self.expected, self.any_sequence = frame.execution, 0, False
+            return
+        if self.any_sequence:
+            self.execution, self.expected = frame.execution, frame.sequence
+            self.skipping, self.any_sequence = rest, False
+        elif frame.execution != self.execution:
+            if self.partial is not None or self.skipping:
+                raise ProtocolError("frames of two executions are mixed")
+            self.execution, self.expected = frame.execution, 0
+        if frame.sequence != self.expected:
+            raise ProtocolError(f"frame {frame.sequence} came instead of {self.expected}")
+        self.expected += 1
 
 
 def decode_message(message: Message) -> Message:
@@ -161,12 +281,18 @@ def decode_message(message: Message) -> Message:
     elif message.kind == INPUT_REQUEST:
         body = {"prompt": reader.text(), "password": bool(reader.number("B"))}
     elif message.kind == FINISHED:
-        body = {"claim": CLAIMS[reader.number("B")], "exit_code": reader.number("B")}
-    elif message.kind in (NOTE, STACK):
-        body = {"text": message.payload.decode()}
+        body = {"claim": reader.choice(CLAIMS), "exit_code": reader.number("B")}
+    elif message.kind == NOTE:
+        try:
+            body = {"text": message.payload.decode()}
+        except UnicodeDecodeError as error:
+            raise ProtocolError("not UTF-8") from error
+        reader.at = len(message.payload)
+    elif message.kind == STACK:
+        body = {"text": message.payload.decode("utf-8", "replace")}  # may be cut anywhere
         reader.at = len(message.payload)
     else:
-        raise AssertionError(f"unexpected message {message.kind}")
+        raise ProtocolError(f"unexpected message {message.kind}")
     reader.end()
     message.body = body
     return message

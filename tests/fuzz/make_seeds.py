@@ -112,10 +112,15 @@ REQUESTS = {
     "create": b"\x01\0" + LIMITS, "end": ONE, "interrupt": ONE + TWO, "ask_stack": ONE + TWO,
     "watch": ONE + TWO + THREE, "unwatch": ONE + TWO, "kill": ONE, "reset": ONE + b"\x01",
     "list": b"", "attach": ONE, "ask_usage": ONE, "info": b"",
+    "open_file": ONE + text(b"a/b"), "new_file": ONE + text(b"a/b"),
+    "commit_file": ONE + text(b"a/b") + text(b".x"), "remove_file": ONE + text(b"a"),
+    "list_files": ONE + text(b"") + text(b"m"), "freeze": ONE + b"\x01",
 }  # fmt: skip
 REPLIES = {
     "error": b"\x03" + text(b"full") + text(b"wait"), "done": b"", "opened": ONE + b"\x02",
     "listed": pack("<IQBQQBQ", 2, 1, 0, 0, 2, 1, 3), "used": ONE + TWO + THREE, "told": text(b"{}"),
+    "file_opened": ONE + TWO + text(b".x"),
+    "files_listed": pack("<BI", 1, 1) + text(b"name") + b"\0" + ONE + TWO,
 }  # fmt: skip
 EVENTS = {"died": ONE + pack("<Bi", 1, 9), "timed_out": ONE + TWO}
 CONTROL = {

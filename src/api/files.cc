@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/files.h"
+
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <charconv>
+#include <cstring>
+
+#include "api/problem.h"
+#include "api/tar.h"
+
+namespace vitrine::api {
+
+namespace json = boost::json;
+using backend::expect;
+using backend::KeeperReply;
+using session::Session;
+
+namespace {
+
+constexpr std::size_t kBlock = 128 * 1024;
+constexpr int kMaxDepth = 32;
+constexpr std::size_t kMaxEntries = 100'000;
+
+struct FileRoutes {
+  session::Registry& registry;
+  std::uint64_t max_upload;
+
+  Task<void> get(Exchange& exchange);
+  Task<void> put(Exchange& exchange);
+  Task<void> remove(Exchange& exchange);
+  Task<void> list(Exchange& exchange);
+  Task<std::shared_ptr<Session>> session_of(Exchange& exchange);
+  Task<void> refuse(Exchange& exchange, const Error& error);
+  Task<Result<std::uint64_t>> receive(Exchange& exchange, int file);
+  Task<void> send_archive(Exchange& exchange, Session& session, const std::string& path);
+  Task<bool> archive(Exchange& exchange, Session& session, const std::string& path,
+                     const std::string& name, int depth, std::size_t& entries);
+  Task<Result<std::vector<wire::FilesListed::Entry>>> entries_of(Session& session,
+                                                                std::string path);
+};
+
+// A file name in a header: no quotes, no control bytes, and the exact one beside it in UTF-8.
+std::string disposition(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  std::string plain;
+  std::string exact;
+  for (char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool safe = std::isalnum(byte) != 0 || std::strchr("-_. ", c) != nullptr;
+    plain += safe && byte < 0x80 ? c : '_';
+    if (std::isalnum(byte) != 0 || c == '-' || c == '_' || c == '.') {
+      exact += c;
+    } else {
+      exact += '%';
+      exact += "0123456789ABCDEF"[byte >> 4];
+      exact += "0123456789ABCDEF"[byte & 15];
+    }
+  }
+  return "attachment; filename=\"" + plain + "\"; filename*=UTF-8''" + exact;
+}
+
+// "bytes=a-b" over `size`; nullopt = no range or one we do not serve, the whole is sent then.
+struct Range {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  bool unsatisfiable = false;
+};
+std::optional<Range> read_range(const std::string& header, std::uint64_t size) {
+  constexpr std::string_view kUnit = "bytes=";
+  if (!header.starts_with(kUnit) || header.find(',') != std::string::npos) return std::nullopt;
+  const std::string_view text = std::string_view(header).substr(kUnit.size());
+  const std::size_t dash = text.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto number = [](std::string_view digits) -> std::optional<std::uint64_t> {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size())
+      return std::nullopt;
+    return value;
+  };
+  const auto first = number(text.substr(0, dash));
+  const auto last = number(text.substr(dash + 1));
+  if (!first && !last) return std::nullopt;
+  Range range;
+  if (!first) {  // the last n bytes
+    range.unsatisfiable = *last == 0 || size == 0;
+    range.first = *last >= size ? 0 : size - *last;
+    range.last = size - 1;
+  } else {
+    if (last && *last < *first) return std::nullopt;
+    range.unsatisfiable = *first >= size;
+    range.first = *first;
+    range.last = last ? std::min(*last, size - 1) : size - 1;
+  }
+  return range;
+}
+
+// Bytes [at, at+size) of a file that may shrink or grow meanwhile: what is missing is sent as zeros,
+// since the length is promised already.
+Task<bool> send_bytes(Exchange& exchange, int file, std::uint64_t at, std::uint64_t size) {
+  std::string block;
+  while (size > 0) {
+    block.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, size)));
+    const ssize_t got = ::pread(file, block.data(), block.size(), static_cast<off_t>(at));
+    if (got > 0) block.resize(static_cast<std::size_t>(got));
+    else std::memset(block.data(), 0, block.size());
+    if (!co_await exchange.write(block)) co_return false;
+    at += block.size();
+    size -= block.size();
+  }
+  co_return true;
+}
+
+Task<std::shared_ptr<Session>> FileRoutes::session_of(Exchange& exchange) {
+  std::shared_ptr<Session> session = registry.find(exchange.parameters[0]);
+  if (!session || session->spec.lifetime != Lifetime::session) {
+    co_await respond(exchange, not_found());
+    co_return nullptr;
+  }
+  exchange.session_id = session->id;
+  session->touch();
+  co_return session;
+}
+
+Task<void> FileRoutes::refuse(Exchange& exchange, const Error& error) {
+  Problem problem = problem_of(error);
+  if (error.code == Code::not_found) problem = not_found();
+  if (error.code == Code::invalid_argument) problem.code = "invalid_path";
+  if (error.code == Code::over_limit) {
+    problem.code = "disk_full";
+    problem.remedy = "delete files in the session, or create one with a larger limits.disk_mb";
+  }
+  co_await respond(exchange, problem);
+}
+
+Task<void> FileRoutes::get(Exchange& exchange) {
+  std::shared_ptr<Session> session = co_await session_of(exchange);
+  if (!session) co_return;
+  const std::string path = exchange.parameters[1];
+  KeeperReply reply = co_await registry.keeper().call(wire::OpenFile{session->engine, path});
+  std::vector<Fd> fds = std::move(reply.fds);
+  Result<wire::FileOpened> opened = expect<wire::FileOpened>(std::move(reply));
+  if (!opened && opened.error().code == Code::conflict &&
+      exchange.query["archive"] == "tar")
+    co_return co_await send_archive(exchange, *session, path);
+  if (!opened) co_return co_await refuse(exchange, opened.error());
+  if (fds.size() != 1)
+    co_return co_await respond(exchange, problem_of(Error{Code::internal, "no descriptor"}));
+  std::vector<Header> headers{{"Content-Disposition", disposition(path)},
+                              {"Accept-Ranges", "bytes"},
+                              {"X-Content-Type-Options", "nosniff"},
+                              {"Cache-Control", "no-store"}};
+  std::uint64_t first = 0;
+  std::uint64_t size = opened->size;
+  http::status status = http::status::ok;
+  if (auto range = read_range(exchange.header("Range"), opened->size)) {
+    if (range->unsatisfiable) {
+      headers.emplace_back("Content-Range", "bytes */" + std::to_string(opened->size));
+      co_return co_await exchange.respond(http::status::range_not_satisfiable, "", "", headers);
+    }
+    first = range->first;
+    size = range->last - range->first + 1;
+    status = http::status::partial_content;
+    headers.emplace_back("Content-Range", "bytes " + std::to_string(range->first) + "-" +
+                                              std::to_string(range->last) + "/" +
+                                              std::to_string(opened->size));
+  }
+  co_await exchange.stream(status, "application/octet-stream", size, headers);
+  if (co_await send_bytes(exchange, fds[0].get(), first, size)) co_await exchange.finish();
+}
+
+Task<Result<std::uint64_t>> FileRoutes::receive(Exchange& exchange, int file) {
+  std::uint64_t total = 0;
+  for (;;) {
+    Result<std::string> part = co_await exchange.body_part();
+    if (!part) co_return std::move(part.error());
+    if (part->empty()) co_return total;
+    total += part->size();
+    if (total > max_upload) co_return Error{Code::over_limit, "the file is too large"};
+    for (std::size_t done = 0; done < part->size();) {
+      const ssize_t put = ::write(file, part->data() + done, part->size() - done);
+      if (put < 0) co_return Error::from_errno("writing the file");
+      done += static_cast<std::size_t>(put);
+    }
+  }
+}
+
+Task<void> FileRoutes::put(Exchange& exchange) {
+  std::shared_ptr<Session> session = co_await session_of(exchange);
+  if (!session) co_return;
+  const std::string path = exchange.parameters[1];
+  if (auto size = exchange.body_size(); size && *size > session->spec.limits.disk_bytes)
+    co_return co_await respond(
+        exchange, Problem{.status = http::status::payload_too_large,
+                          .code = "too_large",
+                          .detail = "the file is larger than the session's disk_mb",
+                          .remedy = "create the session with a larger limits.disk_mb"});
+  KeeperReply reply = co_await registry.keeper().call(wire::NewFile{session->engine, path});
+  std::vector<Fd> fds = std::move(reply.fds);
+  Result<wire::FileOpened> opened = expect<wire::FileOpened>(std::move(reply));
+  if (!opened) co_return co_await refuse(exchange, opened.error());
+  if (fds.size() != 1)
+    co_return co_await respond(exchange, problem_of(Error{Code::internal, "no descriptor"}));
+  Result<std::uint64_t> received = co_await receive(exchange, fds[0].get());
+  if (!received) {
+    registry.keeper().post(wire::RemoveFile{session->engine, opened->hidden});
+    co_return co_await refuse(exchange, received.error());
+  }
+  Result<wire::Done> done = expect<wire::Done>(co_await registry.keeper().call(
+      wire::CommitFile{session->engine, path, opened->hidden}));
+  if (!done) co_return co_await refuse(exchange, done.error());
+  co_await exchange.respond(
+      http::status::created, "application/json",
+      json::serialize(json::object{{"path", path}, {"size", *received}}));
+}
+
+Task<void> FileRoutes::remove(Exchange& exchange) {
+  std::shared_ptr<Session> session = co_await session_of(exchange);
+  if (!session) co_return;
+  Result<wire::Done> done = expect<wire::Done>(co_await registry.keeper().call(
+      wire::RemoveFile{session->engine, exchange.parameters[1]}));
+  if (!done) co_return co_await refuse(exchange, done.error());
+  co_await exchange.respond(http::status::no_content, "", "");
+}
+
+std::string_view kind_name(FileKind kind) {
+  switch (kind) {
+    case FileKind::file: return "file";
+    case FileKind::directory: return "directory";
+    case FileKind::link: return "link";
+    case FileKind::other: return "other";
+  }
+  return "other";
+}
+
+Task<Result<std::vector<wire::FilesListed::Entry>>> FileRoutes::entries_of(Session& session,
+                                                                          std::string path) {
+  std::vector<wire::FilesListed::Entry> all;
+  std::string after;
+  for (;;) {
+    Result<wire::FilesListed> listed = expect<wire::FilesListed>(
+        co_await registry.keeper().call(wire::ListFiles{session.engine, path, after}));
+    if (!listed) co_return std::move(listed.error());
+    if (!listed->entries.empty()) after = listed->entries.back().name;
+    for (auto& entry : listed->entries) all.push_back(std::move(entry));
+    if (!listed->more || listed->entries.empty()) co_return all;
+    if (all.size() > kMaxEntries) co_return Error{Code::over_limit, "the directory is too big"};
+  }
+}
+
+Task<void> FileRoutes::list(Exchange& exchange) {
+  std::shared_ptr<Session> session = co_await session_of(exchange);
+  if (!session) co_return;
+  std::string path = exchange.query["path"];
+  while (path.ends_with('/')) path.pop_back();
+  if (path == ".") path.clear();
+  if (exchange.query["archive"] == "tar")
+    co_return co_await send_archive(exchange, *session, path);
+  Result<std::vector<wire::FilesListed::Entry>> entries = co_await entries_of(*session, path);
+  if (!entries) co_return co_await refuse(exchange, entries.error());
+  json::array files;
+  for (const auto& entry : *entries) {
+    if (entry.name.starts_with(".vitrine-upload-")) continue;
+    files.push_back(json::object{
+        {"name", json::string(wire::is_utf8(entry.name) ? entry.name : "?")},
+        {"type", json::string(kind_name(entry.kind))},
+        {"size", entry.size},
+        {"modified_ms", entry.modified_ms}});
+  }
+  co_await exchange.respond(
+      http::status::ok, "application/json",
+      json::serialize(json::object{{"path", path}, {"files", std::move(files)}}));
+}
+
+Task<bool> FileRoutes::archive(Exchange& exchange, Session& session, const std::string& path,
+                               const std::string& name, int depth, std::size_t& entries) {
+  Result<std::vector<wire::FilesListed::Entry>> listed = co_await entries_of(session, path);
+  if (!listed || depth > kMaxDepth) co_return true;  // gone meanwhile, or absurd: left out
+  for (const auto& entry : *listed) {
+    if (++entries > kMaxEntries) co_return true;
+    const std::string below = path.empty() ? entry.name : path + "/" + entry.name;
+    const std::string member = name.empty() ? entry.name : name + "/" + entry.name;
+    if (entry.kind == FileKind::directory) {
+      if (!co_await exchange.write(tar_header(member + "/", 0, entry.modified_ms, '5')) ||
+          !co_await archive(exchange, session, below, member, depth + 1, entries))
+        co_return false;
+      continue;
+    }
+    if (entry.kind != FileKind::file) continue;  // links and devices mean nothing outside
+    KeeperReply reply = co_await registry.keeper().call(wire::OpenFile{session.engine, below});
+    std::vector<Fd> fds = std::move(reply.fds);
+    Result<wire::FileOpened> opened = expect<wire::FileOpened>(std::move(reply));
+    if (!opened || fds.size() != 1) continue;
+    if (!co_await exchange.write(tar_header(member, opened->size, opened->modified_ms, '0')) ||
+        !co_await send_bytes(exchange, fds[0].get(), 0, opened->size) ||
+        !co_await exchange.write(tar_padding(opened->size)))
+      co_return false;
+  }
+  co_return true;
+}
+
+Task<void> FileRoutes::send_archive(Exchange& exchange, Session& session,
+                                    const std::string& path) {
+  // Before the answer begins: does the directory exist?
+  Result<wire::FilesListed> first = expect<wire::FilesListed>(
+      co_await registry.keeper().call(wire::ListFiles{session.engine, path, ""}));
+  if (!first) co_return co_await refuse(exchange, first.error());
+  const std::string name = path.empty() ? "home" : path.substr(path.rfind('/') + 1);
+  co_await exchange.stream(http::status::ok, "application/x-tar", std::nullopt,
+                           {{"Content-Disposition", disposition(name + ".tar")},
+                            {"Cache-Control", "no-store"}});
+  std::size_t entries = 0;
+  if (!co_await archive(exchange, session, path, "", 0, entries)) co_return;
+  if (co_await exchange.write(tar_end())) co_await exchange.finish();
+}
+
+}  // namespace
+
+void add_file_routes(Router& router, session::Registry& registry, std::uint64_t max_upload) {
+  auto files = std::make_shared<FileRoutes>(FileRoutes{registry, max_upload});
+  const auto add = [&](http::verb method, const char* pattern, const char* summary,
+                       Task<void> (FileRoutes::*member)(Exchange&)) {
+    router.add({method, pattern, summary, Access::ordinary, [files, member](Exchange& exchange) {
+                  return (*files.*member)(exchange);
+                }});
+  };
+  add(http::verb::get, "/v1/sessions/{id}/files", "List a directory", &FileRoutes::list);
+  add(http::verb::get, "/v1/sessions/{id}/files/{path...}", "Download", &FileRoutes::get);
+  add(http::verb::put, "/v1/sessions/{id}/files/{path...}", "Upload", &FileRoutes::put);
+  add(http::verb::delete_, "/v1/sessions/{id}/files/{path...}", "Delete", &FileRoutes::remove);
+}
+
+}  // namespace vitrine::api

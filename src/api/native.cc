@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/native.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <charconv>
+
+#include "api/files.h"
+#include "api/native_requests.h"
+#include "api/problem.h"
+#include "api/render.h"
+
+namespace vitrine::api {
+
+namespace json = boost::json;
+using session::Execution;
+using session::Session;
+using namespace boost::asio::experimental::awaitable_operators;
+
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{10};  // before we look whether the client is there
+
+struct Native {
+  session::Registry& registry;
+  NativeConfig config;
+
+  Task<void> create(Exchange& exchange);
+  Task<void> list(Exchange& exchange);
+  Task<void> show(Exchange& exchange);
+  Task<void> remove(Exchange& exchange);
+  Task<void> exec(Exchange& exchange);
+  Task<void> history(Exchange& exchange);
+  Task<void> one_execution(Exchange& exchange);
+  Task<void> stack(Exchange& exchange);
+  Task<void> interrupt(Exchange& exchange);
+  Task<void> reset(Exchange& exchange);
+  Task<void> run(Exchange& exchange);
+  Task<void> info(Exchange& exchange);
+
+  // Null after it has answered 404.
+  Task<std::shared_ptr<Session>> session_of(Exchange& exchange);
+  Task<std::optional<json::object>> body_of(Exchange& exchange, EmptyBody empty);
+  // Runs it and answers, as one JSON or as a stream.
+  Task<void> answer_execution(Exchange& exchange, Session& session, ExecRequest request);
+  Task<void> stream_execution(Exchange& exchange, Session& session,
+                              std::shared_ptr<Execution> execution);
+  // Waits for the end; a client that leaves may interrupt it.
+  Task<void> wait(Exchange& exchange, Session& session, std::shared_ptr<Execution> execution);
+};
+
+// Counts as use while it lives, so that no idle timer fires.
+class Attached {
+ public:
+  explicit Attached(Session& session) : session_(session) { ++session_.attached; }
+  ~Attached() {
+    --session_.attached;
+    session_.touch();
+  }
+  Attached(const Attached&) = delete;
+  Attached& operator=(const Attached&) = delete;
+
+ private:
+  Session& session_;
+};
+
+std::string cause_text(const Session& session) {
+  if (!session.death) return "it was ended";
+  const Verdict verdict = verdict_of(*session.death);
+  std::string text(to_string(verdict.outcome));
+  if (session.death->cause == Cause::signalled)
+    text += ", signal " + std::to_string(session.death->code);
+  if (session.death->cause == Cause::exited)
+    text += ", exit status " + std::to_string(session.death->code);
+  for (const std::string& note : session.notes) text += "; " + note;
+  return text;
+}
+
+Problem creation_problem(const Error& error) {
+  Problem problem = problem_of(error);
+  if (error.code == Code::invalid_argument) {
+    problem.status = http::status::unprocessable_entity;
+    problem.code = "invalid_field";
+  }
+  if (error.code == Code::unavailable || error.code == Code::timed_out ||
+      error.code == Code::internal) {
+    problem.status = http::status::service_unavailable;
+    problem.code = "no_capacity";
+    problem.retry_after_s = 1;
+  }
+  return problem;
+}
+
+Task<std::shared_ptr<Session>> Native::session_of(Exchange& exchange) {
+  std::shared_ptr<Session> session = registry.find(exchange.parameters[0]);
+  if (!session || session->spec.lifetime != Lifetime::session) {
+    co_await respond(exchange, not_found());
+    co_return nullptr;
+  }
+  exchange.session_id = session->id;
+  session->touch();
+  co_return session;
+}
+
+Task<std::optional<json::object>> Native::body_of(Exchange& exchange, EmptyBody empty) {
+  Result<std::string> text = co_await exchange.body(config.max_body);
+  if (!text) {
+    if (text.error().code == Code::over_limit)
+      co_await respond(exchange, Problem{.status = http::status::payload_too_large,
+                                         .code = "too_large",
+                                         .detail = "the body is larger than " +
+                                                   std::to_string(config.max_body) + " bytes",
+                                         .remedy = "upload large data as a file and read it there"});
+    else
+      co_await respond(exchange, problem_of(text.error()));
+    co_return std::nullopt;
+  }
+  const std::string type = exchange.header("Content-Type");
+  if (!text->empty() && !type.empty() && !type.starts_with("application/json")) {
+    co_await respond(exchange, Problem{.status = http::status::unsupported_media_type,
+                                       .code = "unsupported_media_type",
+                                       .detail = "the body is " + type + ", not JSON",
+                                       .remedy = "send Content-Type: application/json"});
+    co_return std::nullopt;
+  }
+  auto parsed = parse_object(*text, empty);
+  if (auto* problem = std::get_if<Problem>(&parsed)) {
+    co_await respond(exchange, *problem);
+    co_return std::nullopt;
+  }
+  co_return std::move(std::get<json::object>(parsed));
+}
+
+Task<void> Native::create(Exchange& exchange) {
+  std::optional<json::object> body = co_await body_of(exchange, EmptyBody::is_object);
+  if (!body) co_return;
+  session::SessionSpec spec;
+  Fields fields(*body);
+  read_session(fields, spec);
+  if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
+  Result<std::shared_ptr<Session>> session = co_await registry.create(std::move(spec));
+  if (!session) co_return co_await respond(exchange, creation_problem(session.error()));
+  exchange.session_id = (*session)->id;
+  co_await exchange.respond(http::status::created, "application/json",
+                            json::serialize(session_object(**session)),
+                            {{"Location", "/v1/sessions/" + (*session)->id}});
+}
+
+Task<void> Native::list(Exchange& exchange) {
+  const auto page = read_page(exchange.query, 100, 1000);
+  if (auto* problem = std::get_if<Problem>(&page)) co_return co_await respond(exchange, *problem);
+  const Page& wanted = std::get<Page>(page);
+  json::array sessions;
+  std::string next;
+  bool past = wanted.after.empty();
+  for (const auto& session : registry.list()) {
+    if (sessions.size() == wanted.limit) {
+      next = std::string(sessions.back().as_object()["id"].as_string());
+      break;
+    }
+    if (past) sessions.push_back(session_object(*session));
+    if (session->id == wanted.after) past = true;
+  }
+  json::object out{{"sessions", std::move(sessions)}};
+  out["next"] = next.empty() ? json::value(nullptr) : json::value(next);
+  co_await exchange.respond(http::status::ok, "application/json", json::serialize(out));
+}
+
+Task<void> Native::show(Exchange& exchange) {
+  std::shared_ptr<Session> session = co_await session_of(exchange);
+  if (!session) co_return;
+  co_await exchange.respond(http::status::ok, "application/json",
+                            json::serialize(session_object(*session)));
+}
+
+Task<void> Native::remove(Exchange& exchange) {
+  std::shared_ptr<Session> session = co_await session_of(exchange);
+  if (!session) co_return;
+  Status ended = co_await registry.end(session);
+  if (!ended && ended.error().code == Code::not_found)
+    co_return co_await respond(exchange, not_found());
+  if (!ended) co_return co_await respond(exchange, problem_of(ended.error()));
+  co_await exchange.respond(http::status::no_content, "", "");
+}
+
+Task<void> Native::wait(Exchange& exchange, Session& session,
+                        std::shared_ptr<Execution> execution) {
+  if (co_await execution->finished_within(kPatience)) co_return;
+  if (execution->request.on_disconnect == OnDisconnect::keep_going)
+    co_return co_await execution->finished();
+  const auto first = co_await (execution->finished() || exchange.gone());
+  if (first.index() == 0) co_return;
+  session.interrupt(execution.get());
+  co_await execution->finished();
+}
+
+Task<void> Native::stream_execution(Exchange& exchange, Session& session,
+                                    std::shared_ptr<Execution> execution) {
+  co_await exchange.stream(http::status::ok, "application/x-ndjson", std::nullopt,
+                           {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}});
+  execution->attach();
+  std::size_t cursor = 0;
+  bool there = true;
+  while (there) {
+    // Waits for the next event and for the client's leaving at once.
+    std::optional<session::Event> event;
+    if (execution->request.on_disconnect == OnDisconnect::interrupt) {
+      auto first = co_await (execution->next(cursor) || exchange.gone());
+      if (first.index() == 1) there = false;
+      else event = std::move(std::get<0>(first));
+    } else {
+      event = co_await execution->next(cursor);
+    }
+    if (!there || !event) break;
+    std::string line = event_json(*event);
+    if (!line.empty()) there = co_await exchange.write(line + "\n");
+  }
+  execution->detach();
+  if (!there && execution->request.on_disconnect == OnDisconnect::interrupt &&
+      !execution->is_finished())
+    session.interrupt(execution.get());
+  co_await execution->finished();
+  if (!there) co_return;
+  co_await exchange.write("{\"type\":\"finished\",\"execution\":" +
+                          execution_json(execution->record) + "}\n");
+  co_await exchange.finish();
+}
+
+Task<void> Native::answer_execution(Exchange& exchange, Session& session, ExecRequest request) {
+  Result<std::shared_ptr<Execution>> started = session.execute(std::move(request));
+  if (!started) {
+    if (started.error().code == Code::over_limit)
+      co_return co_await respond(exchange, Problem{.status = http::status::too_many_requests,
+                                                   .code = "queue_full",
+                                                   .detail = started.error().message,
+                                                   .remedy = started.error().remedy,
+                                                   .retry_after_s = 1});
+    co_return co_await respond(exchange, session_dead(cause_text(session)));
+  }
+  std::shared_ptr<Execution> execution = std::move(*started);
+  const Attached attached(session);
+  if (exchange.header("Accept").find("application/x-ndjson") != std::string::npos)
+    co_return co_await stream_execution(exchange, session, execution);
+  co_await wait(exchange, session, execution);
+  exchange.execution_id = execution->record.id;
+  co_await exchange.respond(http::status::ok, "application/json",
+                            execution_json(execution->record));
+}
+
+Task<void> Native::exec(Exchange& exchange) {
+  std::shared_ptr<Session> session = co_await session_of(exchange);
+  if (!session) co_return;
+  std::optional<json::object> body = co_await body_of(exchange, EmptyBody::is_error);
+  if (!body) co_return;
+  ExecRequest request;
+  Fields fields(*body);
+  read_exec(fields, request);
+  if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
+  if (session->death) co_return co_await respond(exchange, session_dead(cause_text(*session)));
+  registry.wake(*session);
+  co_await answer_execution(exchange, *session, std::move(request));
+}
+
+Task<void> Native::run(Exchange& exchange) {
+  std::optional<json::object> body = co_await body_of(exchange, EmptyBody::is_error);
+  if (!body) co_return;
+  session::SessionSpec spec;
+  ExecRequest request;
+  Fields fields(*body);
+  read_session(fields, spec);
+  spec.env.clear();
+  read_exec(fields, request);  // `env` is both: the session lasts as long as the execution
+  if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
+  spec.lifetime = Lifetime::one_shot;
+  if (!spec.seed) spec.variant = session::variant_for(request.code);
+  Result<std::shared_ptr<Session>> session = co_await registry.create(std::move(spec));
+  if (!session) co_return co_await respond(exchange, creation_problem(session.error()));
+  co_await answer_execution(exchange, **session, std::move(request));
+  (void)co_await registry.end(*session);
+}
+
+Task<void> Native::history(Exchange& exchange) {
+  std::shared_ptr<Session> session = co_await session_of(exchange);
+  if (!session) co_return;
+  const auto page = read_page(exchange.query, 50, 500);
+  if (auto* problem = std::get_if<Problem>(&page)) co_return co_await respond(exchange, *problem);
+  const Page& wanted = std::get<Page>(page);
+  std::uint64_t before = 0;
+  std::from_chars(wanted.after.data(), wanted.after.data() + wanted.after.size(), before);
+  Result<store::Store::Page> rows = registry.store().executions(
+      session->id, before, static_cast<std::uint32_t>(wanted.limit));
+  if (!rows) co_return co_await respond(exchange, problem_of(rows.error()));
+  std::string out = "{\"executions\":[";
+  for (std::size_t i = 0; i < rows->rows.size(); ++i)
+    out += (i == 0 ? "" : ",") + stored_execution_json(rows->rows[i]);
+  out += "],\"next\":";
+  out += rows->next == 0 ? "null" : "\"" + std::to_string(rows->next) + "\"";
+  co_await exchange.respond(http::status::ok, "application/json", out + "}");
+}
+
+Task<void> Native::one_execution(Exchange& exchange) {
+  std::shared_ptr<Session> session = co_await session_of(exchange);
+  if (!session) co_return;
+  Result<std::optional<store::ExecRow>> row =
+      registry.store().execution(session->id, exchange.parameters[1]);
+  if (!row) co_return co_await respond(exchange, problem_of(row.error()));
+  if (!*row) co_return co_await respond(exchange, not_found());
+  co_await exchange.respond(http::status::ok, "application/json", stored_execution_json(**row));
+}
+
+Task<void> Native::stack(Exchange& exchange) {
+  std::shared_ptr<Session> session = co_await session_of(exchange);
+  if (!session) co_return;
+  if (session->death) co_return co_await respond(exchange, session_dead(cause_text(*session)));
+  std::optional<std::string> text = co_await session->stack();
+  const Execution* current = session->current();
+  json::object out{{"running", current != nullptr}};
+  out["execution"] =
+      current == nullptr ? json::value(nullptr) : json::value(current->record.id);
+  out["stack"] = text ? json::value(*text) : json::value(nullptr);
+  co_await exchange.respond(http::status::ok, "application/json", json::serialize(out));
+}
+
+Task<void> Native::interrupt(Exchange& exchange) {
+  std::shared_ptr<Session> session = co_await session_of(exchange);
+  if (!session) co_return;
+  session->interrupt(nullptr);
+  co_await exchange.respond(http::status::no_content, "", "");
+}
+
+Task<void> Native::reset(Exchange& exchange) {
+  std::shared_ptr<Session> session = co_await session_of(exchange);
+  if (!session) co_return;
+  std::optional<json::object> body = co_await body_of(exchange, EmptyBody::is_object);
+  if (!body) co_return;
+  Fields fields(*body);
+  const bool keep = fields.choice("files", {"keep", "wipe"}).value_or("wipe") == "keep";
+  if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
+  Status done = co_await registry.reset(session, keep ? Files::keep : Files::wipe);
+  if (!done && done.error().code == Code::not_found)
+    co_return co_await respond(exchange, not_found());
+  if (!done) co_return co_await respond(exchange, problem_of(done.error()));
+  co_await exchange.respond(http::status::ok, "application/json",
+                            json::serialize(session_object(*session)));
+}
+
+Task<void> Native::info(Exchange& exchange) {
+  Result<wire::Told> told =
+      backend::expect<wire::Told>(co_await registry.keeper().call(wire::Info{}));
+  json::object out{{"name", "vitrine"}, {"version", config.version}};
+  boost::system::error_code failed;
+  json::value keeper = told ? json::parse(told->json, failed) : json::value(nullptr);
+  if (json::object* known = keeper.if_object()) {
+    json::object processes;
+    for (const char* name : {"keeper", "front", "builder", "foundation"})
+      processes[name] = (*known)[name];
+    out["processes"] = std::move(processes);
+    for (const char* name : {"python", "isolation", "pools", "zygotes"})
+      out[name] = (*known)[name];
+  }
+  out["limits"] = limits_object(Limits{});
+  out["sessions"] = registry.count();
+  out["environments"] = json::array{
+      json::object{{"name", "default"}, {"variants", json::array{"bare", "loaded", "seeded"}}}};
+  co_await exchange.respond(http::status::ok, "application/json", json::serialize(out));
+}
+
+}  // namespace
+
+void add_native_routes(Router& router, session::Registry& registry, const NativeConfig& config) {
+  auto native = std::make_shared<Native>(Native{registry, config});
+  const auto add = [&](http::verb method, const char* pattern, const char* summary,
+                       Task<void> (Native::*member)(Exchange&),
+                       Access access = Access::ordinary) {
+    router.add({method, pattern, summary, access, [native, member](Exchange& exchange) {
+                  return (*native.*member)(exchange);
+                }});
+  };
+  using http::verb;
+  add(verb::post, "/v1/sessions", "Create a session", &Native::create);
+  add(verb::get, "/v1/sessions", "List sessions", &Native::list, Access::owner);
+  add(verb::get, "/v1/sessions/{id}", "Show a session", &Native::show);
+  add(verb::delete_, "/v1/sessions/{id}", "End a session", &Native::remove);
+  add(verb::post, "/v1/sessions/{id}/exec", "Execute code", &Native::exec);
+  add(verb::get, "/v1/sessions/{id}/executions", "History, newest first", &Native::history);
+  add(verb::get, "/v1/sessions/{id}/executions/{execution}", "One execution",
+      &Native::one_execution);
+  add(verb::get, "/v1/sessions/{id}/stack", "Where it is running now", &Native::stack);
+  add(verb::post, "/v1/sessions/{id}/interrupt", "Interrupt what runs", &Native::interrupt);
+  add(verb::post, "/v1/sessions/{id}/reset", "A fresh process under the same id", &Native::reset);
+  add(verb::post, "/v1/run", "Create, execute, end", &Native::run);
+  add(verb::get, "/v1/info", "Version, isolation, limits", &Native::info);
+  add_file_routes(router, registry, config.max_upload);
+}
+
+}  // namespace vitrine::api

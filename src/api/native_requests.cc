@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/native_requests.h"
+
+#include <charconv>
+
+#include "wire/messages.h"
+
+namespace vitrine::api {
+
+namespace {
+
+constexpr std::size_t kMaxCode = 8u << 20;
+constexpr std::size_t kMaxStdin = 4u << 20;
+
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000 + 0.5));
+}
+
+void read_limits(Fields& outer, Limits& limits) {
+  const json::object* object = outer.object("limits");
+  if (object == nullptr) return;
+  Fields fields(*object, "limits.");
+  if (auto v = fields.whole("memory_mb", 16, 1 << 20)) limits.memory_bytes = *v << 20;
+  if (auto v = fields.number("cpus", 0.01, 1024))
+    limits.cpu_permille = static_cast<std::uint32_t>(*v * 1000 + 0.5);
+  if (auto v = fields.whole("processes", 4, 32'768))
+    limits.processes = static_cast<std::uint32_t>(*v);
+  if (auto v = fields.whole("disk_mb", 1, 1 << 20)) limits.disk_bytes = *v << 20;
+  if (auto v = fields.whole("output_kb", 1, 64 * 1024)) limits.output_bytes = *v << 10;
+  if (auto v = fields.number("exec_timeout_s", 0.001, 86'400)) limits.exec_time = milliseconds(*v);
+  if (auto v = fields.number("idle_timeout_s", 1, 30 * 86'400)) limits.idle_time = milliseconds(*v);
+  if (auto problem = fields.problem()) outer.adopt(std::move(*problem));
+}
+
+void read_environment(Fields& fields, std::map<std::string, std::string>& environment) {
+  auto given = fields.texts("env");
+  if (!given) return;
+  if (given->size() > wire::kMaxEnvironment)
+    return fields.fail("env", "it has more than 256 variables", "send fewer");
+  for (const auto& [name, value] : *given)
+    if (!wire::is_allowed_variable(name, value))
+      return fields.fail("env", "the variable \"" + name.substr(0, 64) + "\" is not allowed",
+                         "leave out names with '=', values with NUL, and variables that change how "
+                         "programs are loaded (LD_*, PYTHONPATH, PYTHONHOME, ...)");
+  environment = std::move(*given);
+}
+
+}  // namespace
+
+void read_session(Fields& fields, session::SessionSpec& spec) {
+  spec.name = fields.text("name", 200).value_or("");
+  fields.choice("isolation", {"process"});
+  fields.choice("policy", {"native"});
+  for (const char* later : {"packages", "imports"}) {
+    const json::array* list = fields.array(later);
+    if (list != nullptr && !list->empty())
+      fields.fail(later, "this version installs no packages",
+                  "leave it out; the image holds numpy, pandas, scipy, matplotlib and more");
+  }
+  read_environment(fields, spec.env);
+  if (auto seed = fields.whole("seed", 0, (1ull << 63) - 1)) {
+    spec.seed = seed;
+    spec.variant = Variant::seeded;
+  }
+  if (fields.object("display") != nullptr)
+    fields.fail("display", "this version has no display", "leave it out");
+  read_limits(fields, spec.limits);
+}
+
+void read_exec(Fields& fields, ExecRequest& request) {
+  auto code = fields.text("code", kMaxCode);
+  if (!code) fields.fail("code", "it is missing", "send the Python code as a string in \"code\"");
+  else request.code = std::move(*code);
+  if (auto seconds = fields.number("timeout_s", 0.001, 86'400))
+    request.timeout = milliseconds(*seconds);
+  request.stdin_text = fields.text("stdin", kMaxStdin);
+  read_environment(fields, request.env);
+  if (fields.flag("capture_screenshot").value_or(false))
+    fields.fail("capture_screenshot", "this version has no display", "leave it out");
+  fields.number("render_timeout", 0, 60);
+  fields.number("display_time", 0, 3600);
+  if (auto wish = fields.choice("on_disconnect", {"interrupt", "continue"}))
+    request.on_disconnect =
+        *wish == "continue" ? OnDisconnect::keep_going : OnDisconnect::interrupt;
+}
+
+std::variant<Page, Problem> read_page(const std::map<std::string, std::string>& query,
+                                      std::size_t usual, std::size_t most) {
+  Page page{.after = {}, .limit = usual};
+  for (const auto& [name, value] : query) {
+    if (name == "after") {
+      if (value.size() > 64) return bad_field("after", "it is too long", "use the `next` of a page");
+      page.after = value;
+    } else if (name == "limit") {
+      const auto [end, error] =
+          std::from_chars(value.data(), value.data() + value.size(), page.limit);
+      if (error != std::errc{} || end != value.data() + value.size() || page.limit == 0 ||
+          page.limit > most)
+        return bad_field("limit", "it is not a whole number from 1 to " + std::to_string(most),
+                         "send such a number, or leave it out");
+    } else {
+      return bad_field(name, "there is no such parameter", "known here: after, limit");
+    }
+  }
+  return page;
+}
+
+std::string stored_execution_json(const store::ExecRow& row) {
+  if (!row.record.empty() && row.record.back() == '}') {
+    std::string out = row.record.substr(0, row.record.size() - 1);
+    return out + ",\"code\":" + json::serialize(json::value(row.code)) + "}";
+  }
+  json::object out{{"id", row.id},
+                   {"session", row.session},
+                   {"state", row.state},
+                   {"started_at", row.started_at},
+                   {"code", row.code}};
+  if (row.state == "lost") out["notes"] = json::array{"the server ended while this ran"};
+  return json::serialize(out);
+}
+
+}  // namespace vitrine::api

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields of the native API's requests, read into the model.
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+
+#include "api/fields.h"
+#include "session/session.h"
+#include "store/store.h"
+
+namespace vitrine::api {
+
+// Mistakes are left in `fields`; the caller asks fields.problem().
+void read_session(Fields& fields, session::SessionSpec& spec);
+void read_exec(Fields& fields, ExecRequest& request);
+
+struct Page {
+  std::string after;
+  std::size_t limit = 0;
+};
+std::variant<Page, Problem> read_page(const std::map<std::string, std::string>& query,
+                                      std::size_t usual, std::size_t most);
+
+// A finished one as it was answered; a running or lost one with what is known of it. With the code.
+std::string stored_execution_json(const store::ExecRow& row);
+
+}  // namespace vitrine::api

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors as clients see them: application/problem+json with a `code` to branch on and a `remedy` that
+// tells a model what to do next.
+#pragma once
+
+#include <boost/beast/http/status.hpp>
+#include <string>
+
+#include "api/exchange.h"
+#include "base/result.h"
+
+namespace vitrine::api {
+
+struct Problem {
+  http::status status = http::status::internal_server_error;
+  std::string code;    // snake_case, stable
+  std::string detail;
+  std::string remedy;
+  int retry_after_s = 0;  // > 0: sent as Retry-After
+};
+
+std::string to_json(const Problem& problem);
+Task<void> respond(Exchange& exchange, const Problem& problem);
+
+// The general mapping; routes that know better make their own.
+Problem problem_of(const Error& error);
+
+Problem not_found();                                     // the same bytes for missing and foreign
+Problem bad_field(const std::string& field, const std::string& why, const std::string& remedy);
+Problem session_dead(const std::string& why);
+
+}  // namespace vitrine::api

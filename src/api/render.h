@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of the model as the native API's JSON.
+#pragma once
+
+#include <boost/json.hpp>
+#include <string>
+
+#include "session/session.h"
+
+namespace vitrine::api {
+
+// An execution as in the contract; `results` and text as they are, images in base64.
+std::string execution_json(const ExecRecord& record);
+boost::json::object session_object(const session::Session& session);
+boost::json::object limits_object(const Limits& limits);
+// One line of NDJSON, without the newline; "" for events this surface does not show.
+std::string event_json(const session::Event& event);
+
+std::string base64(std::string_view bytes);
+
+}  // namespace vitrine::api

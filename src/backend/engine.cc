@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/engine.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/packet.h"
+
+namespace vitrine::backend {
+
+namespace {
+
+constexpr std::size_t kHandoverFds = 3;
+
+// A packet's bytes in a buffer that is used again: most are tiny, and none must be lost.
+struct Received {
+  std::string_view bytes;
+  std::vector<Fd> fds;
+};
+
+Result<std::optional<Received>> receive_now(int socket) {
+  thread_local std::array<char, wire::kMaxControl> buffer;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMaxPacketFds)> control;
+  iovec part{buffer.data(), buffer.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  ssize_t got = -1;
+  do got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::optional<Received>{};
+  if (got < 0) return Error::from_errno("reading from the keeper");
+  Received received{.bytes = {buffer.data(), static_cast<std::size_t>(got)}, .fds = {}};
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    for (std::size_t at = 0; at + sizeof(int) <= header->cmsg_len - CMSG_LEN(0);
+         at += sizeof(int)) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header) + at, sizeof fd);
+      received.fds.emplace_back(fd);
+    }
+  }
+  if (got == 0) return Error{Code::unavailable, "the keeper is gone"};
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+    return Error{Code::invalid_argument, "the keeper sent more than a packet holds"};
+  return std::optional(std::move(received));
+}
+
+}  // namespace
+
+Result<Engine> Engine::connect(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return Error{.code = Code::invalid_argument,
+                 .message = "the control socket's path is too long",
+                 .remedy = "choose one of at most 107 bytes"};
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket) return Error::from_errno("making a socket");
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return Error{.code = Code::unavailable,
+                 .message = "no keeper answers",
+                 .detail = std::strerror(errno),
+                 .remedy = "start vitrine-keeper and give its --control path"};
+  return Engine(std::move(socket));
+}
+
+Result<std::uint32_t> Engine::send(const wire::Request& request) {
+  const std::uint32_t number = last_number_ == UINT32_MAX ? 1 : last_number_ + 1;
+  if (Status s = send_packet(fd(), wire::encode_request(number, request), {}, Wait::dont); !s)
+    return std::move(s.error());
+  last_number_ = number;
+  return number;
+}
+
+Status Engine::post(const wire::Request& request) {
+  return send_packet(fd(), wire::encode_request(0, request), {}, Wait::dont);
+}
+
+Result<std::optional<FromKeeper>> Engine::receive() {
+  Result<std::optional<Received>> packet = receive_now(fd());
+  if (!packet) return std::move(packet.error());
+  if (!*packet) return std::optional<FromKeeper>{};
+  std::vector<Fd>& fds = (*packet)->fds;
+  Result<wire::FromKeeper> decoded = wire::decode_from_keeper((*packet)->bytes);
+  if (!decoded) return std::move(decoded.error());
+  if (auto* event = std::get_if<wire::Event>(&*decoded)) return std::optional<FromKeeper>(*event);
+  auto& numbered = std::get<wire::NumberedReply>(*decoded);
+  Answer answer{.number = numbered.number, .reply = std::move(numbered.reply)};
+  if (const auto* opened = std::get_if<wire::Opened>(&answer.reply)) {
+    if (fds.size() != kHandoverFds)
+      return Error{Code::invalid_argument, "the keeper opened a session without its descriptors"};
+    answer.opened = Handover{.session = opened->session,
+                             .source = opened->source,
+                             .socket = std::move(fds[0]),
+                             .out = std::move(fds[1]),
+                             .err = std::move(fds[2])};
+  } else {
+    answer.fds = std::move(fds);
+  }
+  return std::optional<FromKeeper>(std::move(answer));
+}
+
+}  // namespace vitrine::backend

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// One execution: what was asked, and what came of it. The same words as in the API's JSON.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/session.h"
+
+namespace vitrine {
+
+enum class Outcome : std::uint8_t { ok, exception, policy, interrupted, timeout, oom, crashed };
+std::string_view to_string(Outcome outcome);
+std::optional<Outcome> outcome_from(std::string_view name);
+
+enum class OnDisconnect : std::uint8_t { interrupt, keep_going };
+
+struct ExecRequest {
+  std::string code;
+  std::optional<std::string> stdin_text;
+  std::map<std::string, std::string> env;
+  std::optional<std::chrono::milliseconds> timeout;  // none = the session's
+  OnDisconnect on_disconnect = OnDisconnect::interrupt;
+  bool interactive = false;  // input() asks the client
+};
+
+using MimeBundle = std::vector<std::pair<std::string, std::string>>;  // type -> bytes
+
+struct ExecError {
+  std::string name;
+  std::string value;
+  std::string traceback;
+};
+
+struct Usage {
+  double wall_ms = 0;
+  double cpu_ms = 0;
+  std::uint64_t peak_memory_kb = 0;
+};
+
+struct ExecRecord {
+  std::string id;
+  std::string session;
+  std::string code;
+  std::string started_at;  // RFC 3339, UTC
+  std::string state = "running";  // running, finished
+  Outcome outcome = Outcome::ok;
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+  bool out_truncated = false;
+  bool err_truncated = false;
+  std::vector<MimeBundle> results;
+  std::optional<ExecError> error;
+  bool state_kept = true;
+  std::vector<std::string> notes;
+  Usage usage;
+};
+
+// How a dead worker's execution ends (the table of outcomes in docs/outcomes.md).
+struct Verdict {
+  Outcome outcome = Outcome::crashed;
+  int exit_code = 1;
+};
+Verdict verdict_of(const Death& death);
+
+}  // namespace vitrine

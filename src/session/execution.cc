@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/execution.h"
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace vitrine::session {
+
+namespace {
+
+constexpr std::size_t kMaxNotes = 64;
+
+}  // namespace
+
+Execution::Execution(asio::any_io_executor executor, ExecRequest wanted, std::size_t output_limit)
+    : request(std::move(wanted)),
+      executor_(executor),
+      out_(output_limit),
+      err_(output_limit),
+      output_limit_(output_limit) {}
+
+Task<void> Execution::change(asio::steady_timer::time_point latest) {
+  asio::steady_timer timer(executor_, latest);
+  struct Registered {
+    std::vector<asio::steady_timer*>& list;
+    asio::steady_timer* timer;
+    ~Registered() { std::erase(list, timer); }
+  } registered{waiting_, &timer};
+  waiting_.push_back(&timer);
+  boost::system::error_code ignored;
+  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
+void Execution::tell_waiting() {
+  for (asio::steady_timer* timer : waiting_) timer->cancel();
+}
+
+Task<std::optional<Event>> Execution::next(std::size_t& cursor) {
+  while (cursor == events_.size() && !finished_) {
+    co_await change();
+  }
+  if (cursor == events_.size()) co_return std::nullopt;
+  const Event& event = events_[cursor++];
+  if (cursor == events_.size() && unread_ > 0) {
+    unread_ = 0;
+    tell_waiting();
+  }
+  co_return event;
+}
+
+Task<void> Execution::finished() {
+  while (!finished_) {
+    co_await change();
+  }
+}
+
+Task<bool> Execution::finished_within(std::chrono::milliseconds time) {
+  const auto latest = asio::steady_timer::clock_type::now() + time;
+  while (!finished_ && asio::steady_timer::clock_type::now() < latest) co_await change(latest);
+  co_return finished_;
+}
+
+void Execution::detach() {
+  --attached_;
+  tell_waiting();
+}
+
+Task<void> Execution::caught_up(std::size_t limit) {
+  while (!finished_ && backlog() > limit) {
+    co_await change();
+  }
+}
+
+void Execution::emit(Event event, std::size_t bytes) {
+  unread_ += bytes;
+  events_.push_back(std::move(event));
+  tell_waiting();
+}
+
+void Execution::add_output(Stream stream, std::string_view bytes) {
+  std::string text = (stream == Stream::out ? out_ : err_).add(bytes);
+  if (text.empty()) return;
+  const std::size_t size = text.size();
+  emit(OutputEvent{stream, std::move(text)}, size);
+}
+
+void Execution::add_result(ResultEvent result) {
+  std::size_t size = 0;
+  for (const auto& [type, bytes] : result.data) size += bytes.size();
+  result_bytes_ += size;
+  if (result_bytes_ > output_limit_) {
+    // The worker's runtime keeps to the limit; one that does not is not believed.
+    result_bytes_ -= size;
+    return add_note("a result was left out: the results are larger than the session's output_kb");
+  }
+  if (result.kind == wire::ResultKind::value || result.kind == wire::ResultKind::display)
+    record.results.push_back(result.data);
+  emit(std::move(result), size);
+}
+
+void Execution::add_error(ExecError error) {
+  record.error = error;
+  emit(ErrorEvent{std::move(error)}, 0);
+}
+
+void Execution::add_note(std::string text) {
+  if (record.notes.size() >= kMaxNotes) return;
+  record.notes.push_back(text);
+  emit(NoteEvent{std::move(text)}, 0);
+}
+
+void Execution::add_input(InputEvent input) { emit(std::move(input), 0); }
+
+void Execution::finish() {
+  if (finished_) return;
+  for (Stream stream : {Stream::out, Stream::err})
+    if (std::string rest = (stream == Stream::out ? out_ : err_).finish(); !rest.empty())
+      emit(OutputEvent{stream, std::move(rest)}, 0);
+  record.out = out_.text();
+  record.err = err_.text();
+  record.out_truncated = out_.truncated();
+  record.err_truncated = err_.truncated();
+  record.state = "finished";
+  finished_ = true;
+  emit(FinishedEvent{}, 0);
+}
+
+}  // namespace vitrine::session

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// A running or finished execution, as those who wait for it see it: events in order, then exactly
+// one Finished.
+//
+// Ownership: shared by the session that runs it and whoever reads it.
+// Threading: the front's one thread.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/execution.h"
+#include "session/output.h"
+#include "wire/messages.h"
+
+namespace vitrine::session {
+
+namespace asio = boost::asio;
+template <class T>
+using Task = asio::awaitable<T>;
+
+enum class Stream { out, err };
+
+struct OutputEvent {
+  Stream stream = Stream::out;
+  std::string text;
+};
+struct ResultEvent {
+  wire::ResultKind kind = wire::ResultKind::value;
+  std::string display_id;
+  MimeBundle data;
+  std::string metadata;
+};
+struct ErrorEvent {
+  ExecError error;
+};
+struct NoteEvent {
+  std::string text;
+};
+struct InputEvent {
+  std::string prompt;
+  bool password = false;
+};
+struct FinishedEvent {};
+
+using Event =
+    std::variant<OutputEvent, ResultEvent, ErrorEvent, NoteEvent, InputEvent, FinishedEvent>;
+
+class Execution {
+ public:
+  Execution(asio::any_io_executor executor, ExecRequest request, std::size_t output_limit);
+
+  // The event at `cursor`, waiting for it if need be; nullopt after Finished. Readers keep their own
+  // cursor, so any number of them sees everything.
+  Task<std::optional<Event>> next(std::size_t& cursor);
+  Task<void> finished();
+  Task<bool> finished_within(std::chrono::milliseconds time);
+  bool is_finished() const { return finished_; }
+
+  // Bytes of events that the slowest attached reader has not taken; the session stops reading the
+  // worker's pipes beyond a limit.
+  std::size_t backlog() const { return attached_ == 0 ? 0 : unread_; }
+  void attach() { ++attached_; }
+  void detach();
+  // Waits until the readers have caught up, or nobody reads.
+  Task<void> caught_up(std::size_t limit);
+
+  // For the session.
+  void add_output(Stream stream, std::string_view bytes);
+  void add_result(ResultEvent result);
+  void add_error(ExecError error);
+  void add_note(std::string text);
+  void add_input(InputEvent input);
+  void finish();  // flushes what was held back, then Finished
+
+  const ExecRequest request;
+  ExecRecord record;
+  std::uint64_t number = 0;  // on the session socket
+  bool timed_out = false;
+  bool watched = false;
+  std::string stack;
+  std::chrono::steady_clock::time_point started{};
+  std::uint64_t cpu_before_us = 0;
+
+ private:
+  void emit(Event event, std::size_t bytes);
+  // Until something changes, or that time.
+  Task<void> change(asio::steady_timer::time_point latest = asio::steady_timer::time_point::max());
+  void tell_waiting();
+
+  asio::any_io_executor executor_;
+  std::vector<asio::steady_timer*> waiting_;  // each on the stack of a coroutine in change()
+  Output out_;
+  Output err_;
+  std::size_t result_bytes_ = 0;
+  std::size_t output_limit_;
+  std::vector<Event> events_;
+  std::size_t unread_ = 0;
+  int attached_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace vitrine::session

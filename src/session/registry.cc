@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/registry.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/json.hpp>
+#include <ctime>
+
+namespace vitrine::session {
+
+namespace json = boost::json;
+
+namespace {
+
+// Idle sessions are frozen at half their idle time, and ended at the whole of it.
+constexpr int kFreezeFraction = 2;
+
+Lines lines_from(std::vector<Fd>& fds) {
+  return {std::move(fds[0]), std::move(fds[1]), std::move(fds[2])};
+}
+
+std::string death_json(const Death& death) {
+  return json::serialize(json::object{{"cause", to_string(death.cause)}, {"code", death.code}});
+}
+
+Error not_found() {
+  return Error{.code = Code::not_found,
+               .message = "there is no such session",
+               .remedy = "create a session with POST /v1/sessions"};
+}
+
+}  // namespace
+
+std::string new_id() {
+  std::array<unsigned char, 16> random{};
+  (void)!::getrandom(random.data(), random.size(), 0);
+  std::string id;
+  for (unsigned char byte : random) {
+    id += "0123456789abcdef"[byte >> 4];
+    id += "0123456789abcdef"[byte & 15];
+  }
+  return id;
+}
+
+std::string now_rfc3339() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  tm parts{};
+  ::gmtime_r(&now.tv_sec, &parts);
+  std::array<char, 40> text{};
+  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::array<char, 8> millis{};
+  std::snprintf(millis.data(), millis.size(), ".%03ldZ", now.tv_nsec / 1'000'000 % 1000);
+  return std::string(text.data(), size) + millis.data();
+}
+
+Variant variant_for(const std::string& code) {
+  static constexpr std::array<std::string_view, 12> kHeavy{
+      "numpy", "pandas", "matplotlib", "scipy",  "seaborn", "sklearn",
+      "pylab", "plt.",   "statsmodels", "sympy", "networkx", "skimage"};
+  for (std::string_view word : kHeavy)
+    if (code.find(word) != std::string::npos) return Variant::loaded;
+  return Variant::bare;
+}
+
+std::string spec_to_json(const SessionSpec& spec) {
+  const Limits& limits = spec.limits;
+  json::object out{{"name", spec.name},
+                   {"variant", static_cast<int>(spec.variant)},
+                   {"policy", spec.policy},
+                   {"isolation", spec.isolation},
+                   {"memory_bytes", limits.memory_bytes},
+                   {"cpu_permille", limits.cpu_permille},
+                   {"processes", limits.processes},
+                   {"disk_bytes", limits.disk_bytes},
+                   {"output_bytes", limits.output_bytes},
+                   {"exec_ms", limits.exec_time.count()},
+                   {"idle_ms", limits.idle_time.count()}};
+  if (spec.seed) out["seed"] = *spec.seed;
+  return json::serialize(out);
+}
+
+SessionSpec spec_from_json(const std::string& text) {
+  boost::system::error_code failed;
+  const json::value parsed = json::parse(text, failed);
+  SessionSpec spec;
+  const json::object* in = failed ? nullptr : parsed.if_object();
+  if (in == nullptr) return spec;
+  const auto number = [&](const char* key, std::uint64_t otherwise) {
+    const json::value* value = in->if_contains(key);
+    return value != nullptr && value->is_number() ? value->to_number<std::uint64_t>() : otherwise;
+  };
+  const auto word = [&](const char* key, std::string otherwise) {
+    const json::value* value = in->if_contains(key);
+    return value != nullptr && value->is_string() ? std::string(value->as_string()) : otherwise;
+  };
+  spec.name = word("name", "");
+  spec.policy = word("policy", "native");
+  spec.isolation = word("isolation", "process");
+  spec.variant = static_cast<Variant>(std::min<std::uint64_t>(number("variant", 1), kVariants - 1));
+  Limits& limits = spec.limits;
+  limits.memory_bytes = number("memory_bytes", limits.memory_bytes);
+  limits.cpu_permille = static_cast<std::uint32_t>(number("cpu_permille", limits.cpu_permille));
+  limits.processes = static_cast<std::uint32_t>(number("processes", limits.processes));
+  limits.disk_bytes = number("disk_bytes", limits.disk_bytes);
+  limits.output_bytes = number("output_bytes", limits.output_bytes);
+  limits.exec_time = std::chrono::milliseconds(number("exec_ms", 30'000));
+  limits.idle_time = std::chrono::milliseconds(number("idle_ms", 1'800'000));
+  if (in->contains("seed")) spec.seed = number("seed", 0);
+  return spec;
+}
+
+Registry::Registry(asio::any_io_executor executor, backend::KeeperLink& keeper,
+                   store::Store& store, std::function<std::string(const ExecRecord&)> to_json)
+    : executor_(executor), keeper_(keeper), store_(store), to_json_(std::move(to_json)) {}
+
+Journal Registry::journal() {
+  return {[this](Execution& execution) { begun(execution); },
+          [this](Execution& execution) { ended(execution); }};
+}
+
+void Registry::begun(Execution& execution) {
+  if (execution.record.id.empty()) execution.record.id = new_id();
+  execution.record.started_at = now_rfc3339();
+  (void)store_.begin_execution({.id = execution.record.id,
+                                .session = execution.record.session,
+                                .number = execution.number,
+                                .code = execution.record.code,
+                                .started_at = execution.record.started_at,
+                                .state = "running",
+                                .record = ""});
+}
+
+void Registry::ended(Execution& execution) {
+  if (execution.record.id.empty()) execution.record.id = new_id();
+  ++counters_.outcomes[static_cast<std::size_t>(execution.record.outcome)];
+  if (Status s = store_.finish_execution(execution.record.id, to_json_(execution.record)); !s)
+    execution.record.notes.push_back("this result could not be stored: " + s.error().message);
+  if (on_finished) on_finished(execution.record);
+}
+
+Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
+  backend::KeeperReply reply = co_await keeper_.call(
+      wire::Create{.variant = spec.variant, .lifetime = spec.lifetime, .limits = spec.limits});
+  std::vector<Fd> fds = std::move(reply.fds);
+  Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
+  if (!opened) {
+    ++counters_.refused;
+    co_return std::move(opened.error());
+  }
+  if (fds.size() < 3) co_return Error{Code::internal, "the keeper sent no lines"};
+  auto session =
+      std::make_shared<Session>(executor_, keeper_, journal(), new_id(), std::move(spec));
+  session->created_at = now_rfc3339();
+  session->connect(opened->session, lines_from(fds), Session::Line::fresh);
+  const bool kept = session->spec.lifetime == Lifetime::session;
+  if (kept)
+    if (Status s = store_.put_session({.id = session->id,
+                                       .engine = opened->session,
+                                       .keeper = instance_,
+                                       .spec = spec_to_json(session->spec),
+                                       .created_at = session->created_at,
+                                       .state = "ready",
+                                       .cause = ""});
+        !s) {
+      session->disconnect();
+      keeper_.post(wire::End{opened->session});
+      co_return std::move(s.error());
+    }
+  ++counters_.created;
+  ++counters_.sources[static_cast<std::size_t>(opened->source)];
+  sessions_[session->id] = session;
+  by_engine_[opened->session] = session;
+  if (auto early = early_deaths_.extract(opened->session)) session->died(early.mapped());
+  co_return session;
+}
+
+Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
+  if (session->ended) co_return not_found();
+  if (session->busy()) session->died(Death{.cause = Cause::killed, .code = 9});
+  session->disconnect();
+  backend::KeeperReply reply = co_await keeper_.call(wire::Reset{session->engine, files});
+  std::vector<Fd> fds = std::move(reply.fds);
+  Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
+  if (!opened) {
+    session->death = Death{.cause = Cause::killed, .code = 9};
+    co_return std::move(opened.error());
+  }
+  if (session->ended || fds.size() < 3) co_return not_found();
+  early_deaths_.erase(opened->session);
+  session->notes.clear();
+  session->frozen = false;
+  session->connect(opened->session, lines_from(fds), Session::Line::fresh);
+  session->touch();
+  co_return store_.set_session_engine(session->id, opened->session);
+}
+
+Task<Status> Registry::end(std::shared_ptr<Session> session) {
+  if (session->ended) co_return not_found();
+  session->ended = true;
+  sessions_.erase(session->id);
+  by_engine_.erase(session->engine);
+  if (session->busy()) session->died(Death{.cause = Cause::killed, .code = 9});
+  session->disconnect();
+  backend::KeeperReply reply = co_await keeper_.call(wire::End{session->engine});
+  ++counters_.ended;
+  if (session->spec.lifetime == Lifetime::session)
+    (void)store_.set_session_state(session->id, "ended", "");
+  Result<wire::Done> done = backend::expect<wire::Done>(std::move(reply));
+  if (!done && done.error().code != Code::not_found) co_return std::move(done.error());
+  co_return ok();
+}
+
+std::shared_ptr<Session> Registry::find(const std::string& id) const {
+  auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<Session>> Registry::list() const {
+  std::vector<std::shared_ptr<Session>> all;
+  for (const auto& [id, session] : sessions_)
+    if (session->spec.lifetime == Lifetime::session) all.push_back(session);
+  std::ranges::sort(all, [](const auto& a, const auto& b) {
+    return std::tie(a->created_at, a->id) < std::tie(b->created_at, b->id);
+  });
+  return all;
+}
+
+std::size_t Registry::running() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      sessions_, [](const auto& one) { return one.second->current() != nullptr; }));
+}
+
+void Registry::on_event(const wire::Event& event) {
+  if (const auto* late = std::get_if<wire::TimedOut>(&event)) {
+    if (auto found = by_engine_.find(late->session); found != by_engine_.end())
+      found->second->deadline_passed(late->execution);
+    return;
+  }
+  const auto& died = std::get<wire::Died>(event);
+  ++counters_.deaths;
+  auto found = by_engine_.find(died.session);
+  if (found == by_engine_.end()) {  // its creation is on the way to us
+    if (early_deaths_.size() > 4096) early_deaths_.clear();
+    early_deaths_[died.session] = died.death;
+    return;
+  }
+  std::shared_ptr<Session> session = found->second;
+  session->died(died.death);
+  if (session->spec.lifetime == Lifetime::session)
+    (void)store_.set_session_state(session->id, "dead", death_json(died.death));
+}
+
+void Registry::wake(Session& session) {
+  if (session.frozen) keeper_.post(wire::Freeze{session.engine, false});
+  session.frozen = false;
+  session.touch();
+}
+
+void Registry::rest_idle() {
+  const auto now = std::chrono::steady_clock::now();
+  std::vector<std::shared_ptr<Session>> over;
+  for (auto& [id, session] : sessions_) {
+    if (session->busy() || session->attached > 0) {
+      session->touch();
+      continue;
+    }
+    const auto idle = now - session->last_used;
+    if (idle > session->spec.limits.idle_time) over.push_back(session);
+    else if (idle > session->spec.limits.idle_time / kFreezeFraction && !session->frozen &&
+             !session->death) {
+      session->frozen = true;
+      keeper_.post(wire::Freeze{session->engine, true});
+    }
+  }
+  for (auto& session : over) {
+    ++counters_.idle_ended;
+    asio::co_spawn(executor_,
+                   [](Registry* self, std::shared_ptr<Session> one) -> Task<void> {
+                     (void)co_await self->end(one);
+                   }(this, session),
+                   asio::detached);
+  }
+}
+
+Task<Status> Registry::adopt_one(const store::SessionRow& row, bool dead) {
+  auto session = std::make_shared<Session>(executor_, keeper_, journal(), row.id,
+                                           spec_from_json(row.spec));
+  session->created_at = row.created_at;
+  session->engine = row.engine;
+  sessions_[row.id] = session;
+  by_engine_[row.engine] = session;
+  Result<std::optional<store::ExecRow>> running = store_.running_execution(row.id);
+  if (!running) co_return std::move(running.error());
+  if (dead) {
+    session->restore(*running);
+    session->died(Death{.cause = Cause::killed, .code = 9});
+    co_return ok();
+  }
+  backend::KeeperReply reply = co_await keeper_.call(wire::Attach{row.engine});
+  std::vector<Fd> fds = std::move(reply.fds);
+  Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
+  session->restore(*running);
+  if (!opened || fds.size() < 3) {
+    session->died(Death{.cause = Cause::killed, .code = 9});
+    co_return ok();
+  }
+  session->connect(row.engine, lines_from(fds), Session::Line::adopted);
+  co_return ok();
+}
+
+Task<Status> Registry::adopt(std::string keeper_instance) {
+  instance_ = std::move(keeper_instance);
+  if (Status s = store_.end_others(instance_); !s) co_return s;
+  Result<wire::Listed> listed =
+      backend::expect<wire::Listed>(co_await keeper_.call(wire::List{}));
+  if (!listed) co_return std::move(listed.error());
+  Result<std::vector<store::SessionRow>> rows = store_.sessions_of(instance_);
+  if (!rows) co_return std::move(rows.error());
+  for (const store::SessionRow& row : *rows) {
+    auto found = std::ranges::find_if(listed->sessions,
+                                      [&](const auto& one) { return one.session == row.engine; });
+    if (found == listed->sessions.end()) {
+      (void)store_.set_session_state(row.id, "ended", "");
+      continue;
+    }
+    const bool dead = found->dead;
+    listed->sessions.erase(found);
+    if (Status s = co_await adopt_one(row, dead); !s) co_return s;
+  }
+  // What is left was never acknowledged to anybody.
+  for (const auto& orphan : listed->sessions) keeper_.post(wire::End{orphan.session});
+  co_return ok();
+}
+
+}  // namespace vitrine::session

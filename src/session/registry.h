@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// All sessions of this server: made, found, reset, ended, taken over after a restart, and put to rest
+// when nobody uses them.
+//
+// Ownership: one per front; it owns every Session. Threading: the front's one thread.
+// Ids:       128 random bits, so knowing one is a capability; unknown, foreign and deleted ids are
+//            the same `not_found`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "session/session.h"
+#include "store/store.h"
+
+namespace vitrine::session {
+
+struct Counters {
+  std::array<std::uint64_t, 7> outcomes{};
+  std::array<std::uint64_t, 3> sources{};
+  std::uint64_t created = 0;
+  std::uint64_t ended = 0;
+  std::uint64_t refused = 0;  // no capacity
+  std::uint64_t idle_ended = 0;
+  std::uint64_t deaths = 0;
+};
+
+class Registry {
+ public:
+  Registry(asio::any_io_executor executor, backend::KeeperLink& keeper, store::Store& store,
+           std::function<std::string(const ExecRecord&)> to_json);
+
+  // Takes over what an earlier front has left, and ends in the store what no longer exists.
+  Task<Status> adopt(std::string keeper_instance);
+
+  Task<Result<std::shared_ptr<Session>>> create(SessionSpec spec);
+  Task<Status> reset(std::shared_ptr<Session> session, Files files);
+  Task<Status> end(std::shared_ptr<Session> session);
+  std::shared_ptr<Session> find(const std::string& id) const;
+  std::vector<std::shared_ptr<Session>> list() const;  // oldest first
+  std::size_t count() const { return sessions_.size(); }
+  std::size_t running() const;
+
+  void on_event(const wire::Event& event);
+  // Freezes, then ends, sessions that nobody used for their idle time. Call about once a second.
+  void rest_idle();
+  // A frozen session continues when it is used again.
+  void wake(Session& session);
+
+  backend::KeeperLink& keeper() { return keeper_; }
+  store::Store& store() { return store_; }
+  const Counters& counters() const { return counters_; }
+  // Called for every finished execution, for metrics.
+  std::function<void(const ExecRecord&)> on_finished;
+
+ private:
+  Journal journal();
+  void begun(Execution& execution);
+  void ended(Execution& execution);
+  Task<Status> adopt_one(const store::SessionRow& row, bool dead);
+
+  asio::any_io_executor executor_;
+  backend::KeeperLink& keeper_;
+  store::Store& store_;
+  std::function<std::string(const ExecRecord&)> to_json_;
+  std::string instance_;
+  std::unordered_map<std::string, std::shared_ptr<Session>> sessions_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Session>> by_engine_;
+  std::unordered_map<std::uint64_t, Death> early_deaths_;
+  Counters counters_;
+};
+
+std::string new_id();        // 128 random bits as 32 hex digits
+std::string now_rfc3339();
+
+// The smallest zygote that covers what the code seems to import. A guess only costs time.
+Variant variant_for(const std::string& code);
+
+// A session's spec as the store keeps it, and back.
+std::string spec_to_json(const SessionSpec& spec);
+SessionSpec spec_from_json(const std::string& json);
+
+}  // namespace vitrine::session

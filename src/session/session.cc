@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/session.h"
+
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace vitrine::session {
+
+using boost::system::error_code;
+using Descriptor = asio::posix::stream_descriptor;
+
+namespace {
+
+// An execution that lasts is put under the keeper's watch; most are over long before.
+constexpr std::chrono::milliseconds kUnwatched{20};
+constexpr std::chrono::milliseconds kStackTime{1000};
+constexpr std::size_t kMaxBacklog = 256 * 1024;
+constexpr std::size_t kReadSize = 64 * 1024;
+
+Outcome outcome_of(wire::Claim claim, bool timed_out) {
+  switch (claim) {
+    case wire::Claim::ok: return Outcome::ok;
+    case wire::Claim::exception: return Outcome::exception;
+    case wire::Claim::policy: return Outcome::policy;
+    case wire::Claim::interrupted: return timed_out ? Outcome::timeout : Outcome::interrupted;
+  }
+  return Outcome::exception;
+}
+
+}  // namespace
+
+struct Session::Connection {
+  Connection(asio::any_io_executor executor, Lines lines)
+      : socket(executor, lines.socket.release()),
+        out(executor, lines.out.release()),
+        err(executor, lines.err.release()) {}
+
+  Descriptor socket;
+  Descriptor out;
+  Descriptor err;
+  wire::Assembler assembler{wire::Assembler::Direction::from_worker};
+  std::deque<std::string> unsent;
+  bool flushing = false;
+  bool over = false;
+};
+
+Session::Session(asio::any_io_executor executor, backend::KeeperLink& keeper, Journal journal,
+                 std::string name, SessionSpec wanted)
+    : id(std::move(name)),
+      spec(std::move(wanted)),
+      executor_(executor),
+      keeper_(keeper),
+      journal_(std::move(journal)),
+      watch_timer_(executor),
+      stack_changed_(executor) {}
+
+void Session::connect(std::uint64_t number, Lines lines, Line line) {
+  disconnect();
+  engine = number;
+  death.reset();
+  connection_ = std::make_shared<Connection>(executor_, std::move(lines));
+  for (Descriptor* one : {&connection_->socket, &connection_->out, &connection_->err})
+    one->non_blocking(true);
+  replaying_ = line == Line::adopted;
+  if (line == Line::adopted) {
+    connection_->assembler.adopt();
+    send_message(wire::Type::resume, 0, "");
+  } else {
+    last_number_ = 0;
+    if (!spec.env.empty() || spec.seed)
+      send_message(wire::Type::setup, 0,
+                   wire::Setup{.environment = spec.env, .seed = spec.seed}.encode());
+  }
+  auto self = shared_from_this();
+  const auto spawn = [&](Task<void> task) {
+    asio::co_spawn(executor_, std::move(task), asio::detached);
+  };
+  spawn([](auto me, auto to) -> Task<void> { co_await me->read_frames(to); }(self, connection_));
+  for (Stream stream : {Stream::out, Stream::err})
+    spawn([](auto me, auto to, Stream which) -> Task<void> {
+      co_await me->read_pipe(to, which);
+    }(self, connection_, stream));
+}
+
+void Session::disconnect() {
+  if (!connection_) return;
+  connection_->over = true;
+  for (Descriptor* one : {&connection_->socket, &connection_->out, &connection_->err}) {
+    error_code ignored;
+    one->close(ignored);
+  }
+  connection_.reset();
+}
+
+void Session::restore(const std::optional<store::ExecRow>& running) {
+  if (!running) return;
+  ExecRequest request{.code = running->code};
+  current_ = std::make_shared<Execution>(executor_, std::move(request),
+                                         static_cast<std::size_t>(spec.limits.output_bytes));
+  current_->record.id = running->id;
+  current_->record.session = id;
+  current_->record.code = running->code;
+  current_->record.started_at = running->started_at;
+  current_->number = running->number;
+  current_->started = std::chrono::steady_clock::now();
+  current_->add_note("the server was restarted while this ran: output from before is missing");
+  arm_watch();
+}
+
+Result<std::shared_ptr<Execution>> Session::execute(ExecRequest request) {
+  if (death || ended || !connection_)
+    return Error{.code = Code::unavailable,
+                 .message = "the session is dead",
+                 .remedy = "reset the session, or create another"};
+  if (queue_.size() >= kMaxQueue)
+    return Error{.code = Code::over_limit,
+                 .message = "16 executions are waiting already",
+                 .remedy = "wait for one to finish, or interrupt it"};
+  auto execution = std::make_shared<Execution>(executor_, std::move(request),
+                                               static_cast<std::size_t>(spec.limits.output_bytes));
+  execution->record.session = id;
+  execution->record.code = execution->request.code;
+  queue_.push_back(execution);
+  touch();
+  if (!current_) begin_next();
+  return execution;
+}
+
+void Session::begin_next() {
+  if (queue_.empty() || !connection_) return;
+  current_ = std::move(queue_.front());
+  queue_.pop_front();
+  current_->number = ++last_number_;
+  current_->started = std::chrono::steady_clock::now();
+  const ExecRequest& request = current_->request;
+  wire::Execute message{.code = request.code,
+                        .stdin_mode = wire::Stdin::none,
+                        .stdin_bytes = request.stdin_text.value_or(""),
+                        .environment = request.env,
+                        .result_limit = spec.limits.output_bytes};
+  if (request.stdin_text) message.stdin_mode = wire::Stdin::given;
+  else if (request.interactive) message.stdin_mode = wire::Stdin::interactive;
+  send_message(wire::Type::execute, current_->number, message.encode());
+  journal_.begun(*current_);  // while the worker works
+  arm_watch();
+}
+
+void Session::arm_watch() {
+  const std::uint64_t number = current_->number;
+  const auto limit = current_->request.timeout.value_or(spec.limits.exec_time);
+  watch_timer_.expires_after(std::min(kUnwatched, limit));
+  watch_timer_.async_wait([self = shared_from_this(), number, limit](error_code cancelled) {
+    if (cancelled || !self->current_ || self->current_->number != number) return;
+    const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - self->current_->started);
+    const auto left = std::max(limit - spent, std::chrono::milliseconds(1));
+    self->current_->watched = true;
+    self->keeper_.post(
+        wire::Watch{self->engine, number, static_cast<std::uint64_t>(left.count())});
+  });
+}
+
+void Session::send_message(wire::Type type, std::uint64_t number, std::string_view payload) {
+  std::uint32_t sequence = 0;
+  std::size_t done = 0;
+  do {
+    const std::string_view part = payload.substr(done, wire::kMaxPayload);
+    const bool last = done + part.size() == payload.size();
+    const auto flags = static_cast<std::uint8_t>((last ? 0 : wire::kMore) |
+                                                 (done == 0 ? 0 : wire::kRest));
+    connection_->unsent.push_back(
+        wire::encode_frame({type, flags, number, sequence++, part}));
+    done += part.size();
+  } while (done < payload.size());
+  if (!connection_->flushing) {
+    // The usual case goes out at once.
+    while (!connection_->unsent.empty() &&
+           send_packet(connection_->socket.native_handle(), connection_->unsent.front(), {},
+                       Wait::dont))
+      connection_->unsent.pop_front();
+    if (connection_->unsent.empty()) return;
+    connection_->flushing = true;
+    asio::co_spawn(executor_,
+                   [](auto me, auto to) -> Task<void> {
+                     co_await me->flush(to);
+                   }(shared_from_this(), connection_),
+                   asio::detached);
+  }
+}
+
+Task<void> Session::flush(std::shared_ptr<Connection> connection) {
+  while (!connection->over && !connection->unsent.empty()) {
+    error_code failed;
+    co_await connection->socket.async_wait(Descriptor::wait_write,
+                                           asio::redirect_error(asio::use_awaitable, failed));
+    if (failed || connection->over) co_return;
+    Status sent = send_packet(connection->socket.native_handle(), connection->unsent.front(), {},
+                              Wait::dont);
+    if (sent)
+      connection->unsent.pop_front();
+    else if (sent.error().code != Code::over_limit)
+      co_return;  // the keeper will say why it is gone
+  }
+  connection->flushing = false;
+}
+
+// Takes every frame that is there. False at the end of the stream or after a breach.
+bool Session::take_frames(Connection& connection) {
+  static std::array<char, wire::kMaxFrame> datagram;
+  for (;;) {
+    const ssize_t got = ::recv(connection.socket.native_handle(), datagram.data(), datagram.size(),
+                               MSG_DONTWAIT | MSG_TRUNC);
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    if (got == 0) return false;
+    Result<wire::Frame> frame =
+        wire::decode_frame({datagram.data(), std::min<std::size_t>(static_cast<std::size_t>(got),
+                                                                  datagram.size())});
+    if (static_cast<std::size_t>(got) > datagram.size() || !frame) {
+      break_off(frame ? Error{Code::over_limit, "a frame is too big"} : frame.error());
+      return false;
+    }
+    Result<std::optional<wire::Message>> message = connection.assembler.add(*frame);
+    if (!message) {
+      break_off(message.error());
+      return false;
+    }
+    if (*message) take(**message);
+    if (connection.over) return false;
+  }
+}
+
+Task<void> Session::read_frames(std::shared_ptr<Connection> connection) {
+  while (!connection->over) {
+    error_code failed;
+    co_await connection->socket.async_wait(Descriptor::wait_read,
+                                           asio::redirect_error(asio::use_awaitable, failed));
+    if (failed || connection->over) co_return;
+    if (!take_frames(*connection)) break;
+  }
+  // The worker closed its end and may still live: nothing it does can be believed any more.
+  if (!connection->over && !death) keeper_.post(wire::Kill{engine});
+}
+
+Task<void> Session::read_pipe(std::shared_ptr<Connection> connection, Stream stream) {
+  Descriptor& pipe = stream == Stream::out ? connection->out : connection->err;
+  std::string buffer;
+  while (!connection->over) {
+    error_code failed;
+    co_await pipe.async_wait(Descriptor::wait_read,
+                             asio::redirect_error(asio::use_awaitable, failed));
+    if (failed || connection->over) co_return;
+    if (!current_) {
+      // Nothing runs: what comes now belongs to the next execution, and stays in the pipe for it.
+      touch();
+      asio::steady_timer pause(executor_, std::chrono::milliseconds(50));
+      co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, failed));
+      continue;
+    }
+    std::shared_ptr<Execution> execution = current_;
+    co_await execution->caught_up(kMaxBacklog);
+    if (connection->over || execution != current_) continue;
+    buffer.resize(kReadSize);
+    const ssize_t got = ::read(pipe.native_handle(), buffer.data(), buffer.size());
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (got <= 0) co_return;
+    execution->add_output(stream, std::string_view(buffer.data(), static_cast<std::size_t>(got)));
+  }
+}
+
+void Session::drain_pipes() {
+  // Only what is there now: a child that floods for ever must not hold up the end.
+  if (!connection_ || !current_) return;
+  for (Stream stream : {Stream::out, Stream::err}) {
+    const int pipe =
+        (stream == Stream::out ? connection_->out : connection_->err).native_handle();
+    int left = 0;
+    if (::ioctl(pipe, FIONREAD, &left) != 0) continue;
+    std::string buffer(kReadSize, '\0');
+    while (left > 0) {
+      const ssize_t got =
+          ::read(pipe, buffer.data(), std::min(buffer.size(), static_cast<std::size_t>(left)));
+      if (got <= 0) break;
+      current_->add_output(stream, std::string_view(buffer.data(), static_cast<std::size_t>(got)));
+      left -= static_cast<int>(got);
+    }
+  }
+}
+
+void Session::take(const wire::Message& message) {
+  if (message.type == wire::Type::stack) {
+    std::string text = wire::is_utf8(message.payload) ? message.payload : "";
+    if (current_ && message.execution == current_->number) current_->stack = text;
+    stack_ = std::move(text);
+    stack_changed_.cancel();
+    return;
+  }
+  if (message.type == wire::Type::ready) {  // the answer to resume: it is idle
+    Result<wire::Ready> ready = wire::Ready::decode(message.payload);
+    if (!ready) return break_off(ready.error());
+    last_number_ = std::max(last_number_, ready->last_execution);
+    replaying_ = false;
+    if (current_ && current_->number != ready->last_execution) {
+      current_->add_note("the server was restarted before the code reached the session");
+      conclude(Outcome::crashed, 1, true);
+    }
+    return;
+  }
+  if (replaying_ || (!current_ && message.execution == last_number_)) return;
+  if (!current_ || message.execution != current_->number)
+    return break_off(Error{Code::invalid_argument, "a message for an execution that is not on"});
+  switch (message.type) {
+    case wire::Type::result: {
+      Result<wire::ResultBundle> bundle = wire::ResultBundle::decode(message.payload);
+      if (!bundle) return break_off(bundle.error());
+      drain_pipes();  // what was printed before it comes before it
+      return current_->add_result({.kind = bundle->kind,
+                                   .display_id = std::move(bundle->display_id),
+                                   .data = std::move(bundle->data),
+                                   .metadata = std::move(bundle->metadata)});
+    }
+    case wire::Type::error: {
+      Result<wire::ErrorReport> report = wire::ErrorReport::decode(message.payload);
+      if (!report) return break_off(report.error());
+      drain_pipes();
+      return current_->add_error({.name = std::move(report->name),
+                                  .value = std::move(report->value),
+                                  .traceback = std::move(report->traceback)});
+    }
+    case wire::Type::note:
+      if (!wire::is_utf8(message.payload))
+        return break_off(Error{Code::invalid_argument, "a note is no text"});
+      return current_->add_note(message.payload);
+    case wire::Type::input_request: {
+      Result<wire::InputRequest> request = wire::InputRequest::decode(message.payload);
+      if (!request) return break_off(request.error());
+      drain_pipes();
+      return current_->add_input({std::move(request->prompt), request->password});
+    }
+    case wire::Type::finished: {
+      Result<wire::Finished> finished = wire::Finished::decode(message.payload);
+      if (!finished) return break_off(finished.error());
+      const Outcome outcome = outcome_of(finished->claim, current_->timed_out);
+      const int code = outcome == Outcome::timeout ? 124 : finished->exit_code;
+      return conclude(outcome, code, true);
+    }
+    default: return break_off(Error{Code::invalid_argument, "a message that makes no sense"});
+  }
+}
+
+void Session::conclude(Outcome outcome, int exit_code, bool state_kept) {
+  watch_timer_.cancel();
+  drain_pipes();
+  std::shared_ptr<Execution> done = std::move(current_);
+  current_.reset();
+  if (done->watched && !death) keeper_.post(wire::Unwatch{engine, done->number});
+  if (outcome == Outcome::timeout && !done->stack.empty() && !done->record.error)
+    done->add_error({"TimeoutError", "the execution was stopped at its time limit", done->stack});
+  done->record.outcome = outcome;
+  done->record.exit_code = exit_code;
+  done->record.state_kept = state_kept;
+  done->record.usage.wall_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - done->started)
+          .count();
+  done->finish();
+  journal_.ended(*done);
+  touch();
+  if (!death) begin_next();
+}
+
+void Session::break_off(const Error& why) {
+  if (connection_) connection_->over = true;
+  notes.push_back("the worker broke the protocol and was ended: " + why.message);
+  keeper_.post(wire::Kill{engine});
+}
+
+void Session::interrupt(const Execution* execution) {
+  auto waiting = std::ranges::find_if(
+      queue_, [&](const auto& one) { return execution != nullptr && one.get() == execution; });
+  if (waiting != queue_.end()) {
+    std::shared_ptr<Execution> dropped = *waiting;
+    queue_.erase(waiting);
+    dropped->record.outcome = Outcome::interrupted;
+    dropped->record.exit_code = 130;
+    dropped->add_note("it was waiting and never began");
+    dropped->finish();
+    return;
+  }
+  if (current_ && (execution == nullptr || current_.get() == execution))
+    keeper_.post(wire::Interrupt{engine, current_->number});
+}
+
+void Session::answer_input(const Execution& execution, std::optional<std::string> line) {
+  if (current_.get() != &execution || !connection_) return;
+  const wire::Input input{.end_of_file = !line, .bytes = line.value_or("")};
+  send_message(wire::Type::input, execution.number, input.encode());
+}
+
+Task<std::optional<std::string>> Session::stack() {
+  if (!current_) co_return "";
+  stack_.reset();
+  keeper_.post(wire::AskStack{engine, current_->number});
+  stack_changed_.expires_after(kStackTime);
+  error_code ignored;
+  co_await stack_changed_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  co_return stack_;
+}
+
+void Session::deadline_passed(std::uint64_t number) {
+  if (current_ && current_->number == number) current_->timed_out = true;
+}
+
+void Session::died(const Death& how) {
+  // What it still managed to say counts: it may have finished before it died.
+  if (connection_ && !connection_->over) take_frames(*connection_);
+  death = how;
+  watch_timer_.cancel();
+  if (current_) {
+    const Verdict verdict = verdict_of(how);
+    conclude(verdict.outcome, verdict.exit_code, false);
+  }
+  for (auto& waiting : std::exchange(queue_, {})) {
+    waiting->record.outcome = Outcome::crashed;
+    waiting->record.exit_code = 1;
+    waiting->record.state_kept = false;
+    waiting->add_note("it never began: the session died before its turn");
+    waiting->finish();
+  }
+  disconnect();
+}
+
+}  // namespace vitrine::session

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// One session as the front knows it: a worker's socket and pipes, a queue of executions, a fate.
+//
+// Ownership: the registry holds it; coroutines that read from the worker keep it alive while they run.
+// Threading: the front's one thread; one execution at a time, up to kMaxQueue more wait in order.
+// Trust:     every byte from the socket and the pipes was chosen by untrusted code. A worker that
+//            breaks the protocol is killed; timeouts, memory and death are the keeper's word alone.
+#pragma once
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/keeper_link.h"
+#include "model/limits.h"
+#include "session/execution.h"
+#include "store/store.h"
+#include "wire/frame.h"
+
+namespace vitrine::session {
+
+inline constexpr std::size_t kMaxQueue = 16;
+
+struct SessionSpec {
+  std::string name;
+  Variant variant = Variant::loaded;
+  Lifetime lifetime = Lifetime::session;
+  Limits limits;
+  std::map<std::string, std::string> env;
+  std::optional<std::uint64_t> seed;
+  std::string policy = "native";
+  std::string isolation = "process";
+};
+
+// What the worker's descriptors are for, in the order the keeper hands them over.
+struct Lines {
+  Fd socket;
+  Fd out;
+  Fd err;
+};
+
+// Called when an execution begins and when it ends, before anybody is told.
+struct Journal {
+  std::function<void(Execution&)> begun;
+  std::function<void(Execution&)> ended;
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(asio::any_io_executor executor, backend::KeeperLink& keeper, Journal journal,
+          std::string id, SessionSpec spec);
+
+  // Takes over the lines of a worker: a new one, or (adopted) one that another front has served.
+  enum class Line { fresh, adopted };
+  void connect(std::uint64_t engine, Lines lines, Line line);
+  void disconnect();
+  // Before connect() of an adopted one: the execution that was running when the front before died.
+  void restore(const std::optional<store::ExecRow>& running);
+
+  // Queues it. `unavailable` = the session is dead, `over_limit` = the queue is full.
+  Result<std::shared_ptr<Execution>> execute(ExecRequest request);
+  // Of this execution, running or waiting; nothing if it is over. Null = whichever is running.
+  void interrupt(const Execution* execution);
+  void answer_input(const Execution& execution, std::optional<std::string> line);
+  // Where it is running now; "" when idle, nullopt when it did not answer in time.
+  Task<std::optional<std::string>> stack();
+
+  // The keeper's word.
+  void died(const Death& death);
+  void deadline_passed(std::uint64_t number);
+
+  const std::string id;
+  SessionSpec spec;
+  std::string created_at;
+  std::uint64_t engine = 0;
+  std::optional<Death> death;
+  std::vector<std::string> notes;
+  bool frozen = false;
+  bool ended = false;  // being or having been deleted
+  // Idle means: nothing runs or waits, and nobody is attached.
+  std::chrono::steady_clock::time_point last_used = std::chrono::steady_clock::now();
+  bool busy() const { return current_ != nullptr || !queue_.empty(); }
+  int attached = 0;
+  void touch() { last_used = std::chrono::steady_clock::now(); }
+  const Execution* current() const { return current_.get(); }
+
+ private:
+  struct Connection;
+
+  Task<void> read_frames(std::shared_ptr<Connection> connection);
+  Task<void> read_pipe(std::shared_ptr<Connection> connection, Stream stream);
+  bool take_frames(Connection& connection);
+  void take(const wire::Message& message);
+  void begin_next();
+  void send_message(wire::Type type, std::uint64_t number, std::string_view payload);
+  Task<void> flush(std::shared_ptr<Connection> connection);
+  void drain_pipes();
+  void conclude(Outcome outcome, int exit_code, bool state_kept);
+  void break_off(const Error& why);
+  void arm_watch();
+
+  asio::any_io_executor executor_;
+  backend::KeeperLink& keeper_;
+  Journal journal_;
+  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<Execution> current_;
+  std::deque<std::shared_ptr<Execution>> queue_;
+  std::uint64_t last_number_ = 0;
+  bool replaying_ = false;  // adopted: what comes before the worker's `ready` will come again
+  asio::steady_timer watch_timer_;
+  asio::steady_timer stack_changed_;
+  std::optional<std::string> stack_;
+};
+
+}  // namespace vitrine::session

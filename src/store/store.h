@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What survives the front: sessions and executions, in one SQLite file of the data directory.
+//
+// Every write is committed when it returns (WAL, synchronous NORMAL: safe against the death of a
+// process, not against a power cut). Records larger than kInline are files beside the database, named
+// by their hash. Environment values and tokens are never stored.
+// Threading: the front's one thread. Failure: `over_limit` when the disk is full.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/execution.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace vitrine::store {
+
+struct SessionRow {
+  std::string id;
+  std::uint64_t engine = 0;   // the keeper's number
+  std::string keeper;         // which keeper's: its instance
+  std::string spec;           // JSON, as the API shows it; no environment values
+  std::string created_at;
+  std::string state = "ready";  // ready, dead, ended
+  std::string cause;            // of death, JSON
+};
+
+struct ExecRow {
+  std::string id;
+  std::string session;
+  std::uint64_t number = 0;  // on the session socket
+  std::string code;
+  std::string started_at;
+  std::string state;   // running, finished, lost
+  std::string record;  // JSON, as the API shows it; "" while it runs
+};
+
+struct Retention {
+  std::uint32_t executions_per_session = 1000;
+  std::uint32_t ended_sessions = 1000;
+};
+
+class Store {
+ public:
+  // Makes the file and its tables if need be. `invalid_argument` for a database of another version.
+  static Result<Store> open(const std::string& directory, Retention retention);
+  Store(Store&& other) noexcept;
+  Store& operator=(Store&&) = delete;
+  ~Store();
+
+  Status put_session(const SessionRow& row);
+  Status set_session_state(const std::string& id, const std::string& state,
+                           const std::string& cause);
+  Status set_session_engine(const std::string& id, std::uint64_t engine);
+  Result<std::vector<SessionRow>> sessions_of(const std::string& keeper);
+  // Sessions of keepers that are gone: ended. Executions that were running there: lost.
+  Status end_others(const std::string& keeper);
+
+  Status begin_execution(const ExecRow& row);
+  Status finish_execution(const std::string& id, const std::string& record);
+  // The one that was running when the front died.
+  Result<std::optional<ExecRow>> running_execution(const std::string& session);
+  Result<std::optional<ExecRow>> execution(const std::string& session, const std::string& id);
+  // Newest first; `before` = the sequence number of the last one of the page before, 0 = the newest.
+  struct Page {
+    std::vector<ExecRow> rows;
+    std::uint64_t next = 0;  // 0 = there are no more
+  };
+  Result<Page> executions(const std::string& session, std::uint64_t before, std::uint32_t limit);
+
+ private:
+  struct Statements;
+  Store(sqlite3* database, std::string directory, Retention retention);
+  Status prepare();
+  Status prune(const std::string& session);
+  Error failure(const char* doing) const;
+  Result<std::string> keep(const std::string& record);
+  std::string fetch(const std::string& stored) const;
+
+  sqlite3* database_ = nullptr;
+  std::string directory_;
+  Retention retention_;
+  std::unique_ptr<Statements> statements_;
+  std::uint32_t writes_ = 0;
+};
+
+}  // namespace vitrine::store

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keepers of our own: started, asked, counted and ended by the tests of this folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import census
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "engine"))
+
+import client  # noqa: E402
+import wire  # noqa: E402
+
+BUILD = Path(os.environ.get("VITRINE_BUILD", ROOT / "build"))
+PROGRAM = (BUILD / "bin" / "vitrine-keeper").resolve()
+IMAGE = Path(os.environ.get("VITRINE_IMAGE", ROOT / "build" / "image"))
+NOBODY = 65534
+SAFETY = 30.0  # seconds until a test is given up; nothing is expected to take this long
+
+# Neither default limits nor a pooled shell: everything is built for this one request.
+UNUSUAL = wire.Limits(disk_bytes=64 << 20)
+
+
+def demote(uid: int) -> Callable[[], None]:
+    def change() -> None:
+        if uid != os.geteuid():
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+
+    return change
+
+
+class Process:
+    """A keeper's process, whether or not it ever becomes ready."""
+
+    def __init__(
+        self,
+        *options: str,
+        uid: int = 0,
+        name: str = "",
+        wrapper: tuple[str, ...] = (),
+        before: Callable[[], None] | None = None,
+        directory: Path | None = None,
+        image: Path | str = IMAGE,
+    ) -> None:
+        self.uid = uid
+        self.name = name or f"faults-{os.getpid()}-{uid}"
+        self.owns_directory = directory is None
+        self.directory = directory or Path(tempfile.mkdtemp(prefix="vitrine-faults-"))
+        os.chown(self.directory, uid, -1)
+        self.control = str(self.directory / "control")
+        self.log = self.directory / "log"
+        self.options = options
+        command = [*wrapper, str(PROGRAM), "--control", self.control, "--name", self.name]
+        if "--image" not in options:
+            command += ["--image", str(image)]
+
+        def prepare() -> None:
+            demote(uid)()
+            if before:
+                before()
+
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [*command, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                preexec_fn=prepare,
+                cwd="/",
+            )
+        self.outer = ""
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def stderr(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def wait_ready(self, seconds: float = SAFETY) -> bool:
+        """False if it ended instead."""
+        assert self.process.stdout is not None
+        os.set_blocking(self.process.stdout.fileno(), False)
+        said = b""
+        end = time.monotonic() + seconds
+        while b"\n" not in said:
+            more = self.process.stdout.read()
+            if more == b"" and self.process.poll() is not None:
+                return False
+            said += more or b""
+            if time.monotonic() > end:
+                raise TimeoutError(f"neither ready nor ended: {self.stderr}")
+            time.sleep(0.005)
+        assert said.startswith(b"vitrine-keeper: ready on "), said
+        return True
+
+    def wait_end(self, seconds: float = SAFETY) -> int:
+        return self.process.wait(seconds)
+
+    def connect(self) -> client.Keeper:
+        return client.Keeper(self.control)
+
+    def info(self) -> dict[str, Any]:
+        with self.connect() as keeper:
+            return keeper.info()
+
+    def roles(self) -> census.Roles:
+        info = self.info()
+        self.outer = census.namespace(info["foundation"], "user") or self.outer
+        return census.Roles(
+            keeper=self.pid,
+            builder=info["builder"],
+            foundation=info["foundation"],
+            zygotes={one["variant"]: one["pid"] for one in info["zygotes"]},
+        )
+
+    def option(self, name: str, default: int) -> int:
+        return int(self.options[self.options.index(name) + 1]) if name in self.options else default
+
+    def is_full(self) -> bool:
+        try:
+            info = self.info()
+        except (OSError, EOFError):
+            return False
+        zygotes = {one["variant"] for one in info["zygotes"] if one["warm"]}
+        return (
+            info["pools"]["loaded"] == self.option("--pool", 4)
+            and info["pools"]["bare"] == self.option("--pool-bare", 0)
+            and info["pools"]["empty"] == self.option("--shells", 4)
+            and all(one["warm"] for one in info["zygotes"])
+            and zygotes >= {"bare", "loaded"}
+        )
+
+    def wait_full(self, seconds: float = SAFETY) -> None:
+        assert census.until(self.is_full, seconds), f"pools stay empty: {self.info()} {self.stderr}"
+
+    def census(self) -> census.Census:
+        return census.take(self.roles(), self.name, self.outer, [self.directory])
+
+    def wait_same(self, before: census.Census, seconds: float = SAFETY) -> census.Census:
+        """Waits until everything is as it was; fails with what is not."""
+        self.wait_full(seconds)
+        end = time.monotonic() + seconds
+        while left := before.difference(now := self.census()):
+            if time.monotonic() > end:
+                raise AssertionError("left behind or missing:\n  " + "\n  ".join(left))
+            time.sleep(0.02)
+        return now
+
+    def remains(self) -> list[str]:
+        """What is there of an ended keeper."""
+        found = [
+            f"process {pid} {census._text(f'/proc/{pid}/comm').strip()} {census.state(pid)}"
+            for pid in census.belonging(-1, self.name, self.outer)
+        ]
+        return found + [f"cgroup {path}" for path in census.cgroup_directories(self.name)]
+
+    def terminate(self, signum: int = signal.SIGTERM, seconds: float = SAFETY) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signum)
+        return self.wait_end(seconds)
+
+    def discard(self) -> None:
+        """Ends it, however it is, and what it may have left."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(20)
+        if self.process.stdout:
+            self.process.stdout.close()
+        for path in sorted(census.cgroup_directories(self.name), reverse=True):
+            with contextlib.suppress(OSError):
+                path.rmdir()
+        if self.owns_directory:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def started(*options: str, ready: bool = True, **how: Any) -> Iterator[Process]:
+    keeper = Process(*options, **how)
+    try:
+        if ready:
+            assert keeper.wait_ready(), f"it ended: {keeper.stderr}"
+            keeper.wait_full()
+            keeper.roles()
+        yield keeper
+    finally:
+        keeper.discard()
+
+
+def session_pids(session: client.Session) -> dict[int, int]:
+    """The processes of a session, by their numbers inside: 1 is init, 2 (or more) the worker."""
+    execution = session.run("import os; (os.readlink('/proc/self/ns/pid'), os.getpid())")
+    assert execution.outcome == "ok", (execution.error, execution.death)
+    inside = execution.texts[0].split("'")[1]
+    found = {
+        census.inner_pid(pid): pid
+        for pid in census.pids()
+        if census.namespace(pid, "pid") == inside and census.alive(pid)
+    }
+    found[2] = found[int(execution.texts[0].rpartition(",")[2].strip(" )"))]
+    return found
