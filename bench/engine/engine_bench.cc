@@ -1,65 +1,192 @@
 // SPDX-License-Identifier: Apache-2.0
-// first version
+// engine_bench: starts what is to be measured, runs the rounds, prints the table.
+#include <sys/resource.h>
 #include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <thread>
+#include <fstream>
+
+#include "engine/crowd.h"
 #include "engine/host.h"
-#include "engine/report.h"
-#include "engine/throughput.h"
-using namespace vitrine;
-using namespace vitrine::bench;
-template <class T> T must(Result<T> r) { if (!r) { std::fprintf(stderr, "engine_bench: %s\n", r.error().describe().c_str()); std::exit(1);} return std::move(*r);} 
-void must(Status s) { if (!s) { std::fprintf(stderr, "engine_bench: %s\n", s.error().describe().c_str()); std::exit(1);} }
-int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? atoi(argv[1]) : 3;
-  const int per = argc > 2 ? atoi(argv[2]) : 20;
-  const std::string here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  const std::string image = std::filesystem::canonical(here + "/../../image");
-  char dir[] = "/tmp/vitrine-bench.XXXXXX"; if (!mkdtemp(dir)) return 1;
-  const std::string d = dir; std::filesystem::create_directory(d + "/root");
-  ImageRoot root{{here + "/../bench/layer", here + "/../runtime", image + "/root"}, d + "/root"};
-  auto raw = must(RawFork::start(root, "loaded"));
-  auto rawbare = must(RawFork::start(root, "bare"));
-  const std::string tag = std::to_string(getpid());
-  auto warm = must(KeeperProcess::start({here + "/vitrine-keeper", image, d + "/warm", "bench-warm-" + tag, {}}));
-  auto cold = must(KeeperProcess::start({here + "/vitrine-keeper", image, d + "/cold", "bench-cold-" + tag, {"--pool", "0", "--shells", "20"}}));
-  auto m = memory_of(raw.pid()); std::printf("raw zygote rss %.0f huge %.0f\n", m.rss, m.huge);
-  Samples raw_result, raw_cycle, cold_result, cold_opened, warm_result, warm_opened, ended, exec, rburst, burst, rburst1, burst1, rrate, rate, crate, rbrate, brate;
-  for (int r = 0; r < rounds; ++r) {
-    auto R = (size_t)r;
-    for (int i = 0; i < per; ++i) {
-      auto t = must(time_raw_fork(raw, kTrivial)); raw_result.add(R, t.result); raw_cycle.add(R, t.cycle);
-      must(cold.settle()); std::this_thread::sleep_for(std::chrono::milliseconds(30));
-      auto c = must(time_create(cold, {}, kTrivial)); cold_result.add(R, c.result); cold_opened.add(R, c.opened);
-      must(cold.settle()); std::this_thread::sleep_for(std::chrono::milliseconds(30));
-      auto w = must(time_create(warm, {}, kTrivial)); if (w.source != Source::warm) { puts("not warm"); } warm_result.add(R, w.result); warm_opened.add(R, w.opened); ended.add(R, w.ended);
-      std::this_thread::sleep_for(std::chrono::milliseconds(30));
-      must(warm.settle());
-    }
-    for (double t : must(time_executions(warm, kTrivial, 200))) exec.add(R, t);
-    for (int i = 0; i < 3; ++i) {
-      auto a = must(time_raw_burst(raw, kTrivial, 16)); rburst1.add(R, a.whole / 16); for (double x : a.each) rburst.add(R, x);
-      std::this_thread::sleep_for(std::chrono::milliseconds(30));
-      must(cold.settle());
-      auto b = must(time_burst(cold, {}, kTrivial, 16)); burst1.add(R, b.whole / 16); for (double x : b.each) burst.add(R, x);
-      must(cold.settle());
-    }
-    using namespace std::chrono_literals;
-    rrate.add(R, must(rate_of_raw_forks(raw, kNumpy, 1000ms)).per_second);
-    rate.add(R, must(rate_of_one_shots(warm, {.lifetime = Lifetime::one_shot}, kNumpy, 1000ms)).per_second);
-    crate.add(R, must(rate_of_one_shots(cold, {.lifetime = Lifetime::one_shot}, kNumpy, 1000ms)).per_second);
-    rbrate.add(R, must(rate_of_raw_forks(rawbare, kBare, 1000ms)).per_second);
-    brate.add(R, must(rate_of_one_shots(cold, {.variant = Variant::bare, .lifetime = Lifetime::one_shot}, kBare, 1000ms)).per_second);
-    std::fprintf(stderr, "round %d\n", r);
+#include "engine/options.h"
+#include "engine/rounds.h"
+#include "engine/summary.h"
+
+namespace vitrine::bench {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void say(const std::string& text) { std::fprintf(stderr, "bench: %s\n", text.c_str()); }
+
+// Removed with everything in it.
+class Scratch {
+ public:
+  Scratch() {
+    std::string name = fs::temp_directory_path() / "vitrine-bench.XXXXXX";
+    if (::mkdtemp(name.data()) != nullptr) path_ = name;
   }
-  Report report;
-  report.rows = {row_of("raw fork to result", "ms", raw_result), row_of("raw fork cycle", "ms", raw_cycle),
-    row_of("cold create to result", "ms", cold_result, "raw fork", raw_result), row_of("  opened", "ms", cold_opened),
-    row_of("warm create to result", "ms", warm_result, "raw fork", raw_result), row_of("  opened", "ms", warm_opened), row_of("  end", "ms", ended),
-    row_of("exec", "ms", exec), row_of("burst each", "ms", burst, "raw burst", rburst), row_of("burst per create", "ms", burst1, "raw burst", rburst1),
-    row_of("one-shots/s loaded, default pool", "1/s", rate, "raw", rrate), row_of("one-shots/s loaded, pool 0", "1/s", crate, "raw", rrate), row_of("one-shots/s bare", "1/s", brate, "raw bare", rbrate)};
-  std::fputs(report.table().c_str(), stdout);
-  must(warm.stop()); must(cold.stop());
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+void raise_descriptor_limit() {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
 }
+
+class Bench {
+ public:
+  Bench(const Options& options, std::string scratch)
+      : options_(options), scratch_(std::move(scratch)) {}
+
+  Status run() {
+    started_ = backend::Clock::now();
+    cpu_before_ = machine_cpu();
+    if (Status s = rounds(); !s) return s;
+    for (std::size_t count : {options_.alive, options_.crowd})
+      if (count > 0)
+        if (Status s = crowd(count); !s) return std::move(s.error()).during("many at once");
+    if (options_.leaks > 0)
+      if (Status s = leaks(); !s) return std::move(s.error()).during("leaks");
+    return ok();
+  }
+
+  // Call when everything has been stopped: only then is all of our own CPU time known.
+  Report report() const {
+    const double seconds = milliseconds_since(started_) / 1000;
+    const CpuTime now = machine_cpu();
+    const double capacity = seconds * cores();
+    const double others = now.busy - cpu_before_.busy - own_cpu();
+    return summarize(findings_, {.seconds = seconds,
+                                 .others = others / capacity,
+                                 .stolen = (now.stolen - cpu_before_.stolen) / capacity});
+  }
+
+ private:
+  Result<KeeperProcess> keeper(const std::string& name, std::vector<std::string> options) {
+    return KeeperProcess::start({.program = options_.keeper,
+                                 .image = options_.image,
+                                 .directory = scratch_ + "/" + name,
+                                 .name = "bench-" + name + "-" + std::to_string(::getpid()),
+                                 .options = std::move(options)});
+  }
+
+  Status rounds() {
+    say("starting fork servers and keepers");
+    const std::string point = scratch_ + "/root";
+    fs::create_directory(point);
+    const ImageRoot root{{options_.layer, options_.runtime, options_.image + "/root"}, point};
+    Result<RawFork> raw = RawFork::start(root, "loaded");
+    if (!raw) return std::move(raw.error());
+    Result<RawFork> raw_bare = RawFork::start(root, "bare");
+    if (!raw_bare) return std::move(raw_bare.error());
+    Result<KeeperProcess> warm = keeper("warm", {});
+    if (!warm) return std::move(warm.error());
+    Result<KeeperProcess> cold =
+        keeper("cold", {"--pool", "0", "--shells", std::to_string(kBurst + 4)});
+    if (!cold) return std::move(cold.error());
+    Bodies bodies{.raw = std::move(*raw),
+                  .raw_bare = std::move(*raw_bare),
+                  .warm = std::move(*warm),
+                  .cold = std::move(*cold),
+                  .peers = {},
+                  .root = root};
+    if (!options_.python.empty()) {
+      Result<Peers> peers =
+          Peers::start(options_.python, options_.peers, options_.image + "/root");
+      if (!peers) return std::move(peers.error());
+      bodies.peers = std::move(*peers);
+    }
+    findings_.zygote = memory_of(bodies.raw.pid());
+    for (std::size_t i = 0; i < options_.rounds; ++i) {
+      say("round " + std::to_string(i + 1) + " of " + std::to_string(options_.rounds));
+      if (Status s = run_round(options_, i, bodies, findings_.measured); !s) return s;
+    }
+    if (Status s = bodies.warm.stop(); !s) findings_.problems.push_back(s.error().message);
+    if (Status s = bodies.cold.stop(); !s) findings_.problems.push_back(s.error().message);
+    return ok();
+  }
+
+  Status crowd(std::size_t count) {
+    say(std::to_string(count) + " sessions at once");
+    Result<KeeperProcess> crowded =
+        keeper("crowd", {"--capacity", std::to_string(count + 10)});
+    if (!crowded) return std::move(crowded.error());
+    Crowd sessions(*crowded);
+    Crowded result{.count = count};
+    Result<double> grown = sessions.grow(count);
+    if (!grown) return std::move(grown.error());
+    result.create_ms = *grown / static_cast<double>(count);
+    Result<CrowdMemory> memory = sessions.measure();
+    if (!memory) return std::move(memory.error());
+    result.memory = *memory;
+    Result<double> ended = sessions.end_all();
+    if (!ended) return std::move(ended.error());
+    result.teardown_s = *ended;
+    Result<Holdings> left = sessions.left_behind();
+    if (!left) return std::move(left.error());
+    result.left = *left;
+    findings_.crowds.push_back(result);
+    if (Status s = crowded->stop(); !s) findings_.problems.push_back(s.error().message);
+    return ok();
+  }
+
+  Status leaks() {
+    say(std::to_string(options_.leaks) + " times create, run, destroy");
+    // As many recycled shells as one-shots at once: soon there are no more to come.
+    Result<KeeperProcess> leaking =
+        keeper("leaks", {"--pool", "0", "--recycled", std::to_string(kConcurrent)});
+    if (!leaking) return std::move(leaking.error());
+    Result<Holdings> left = leaks_after(*leaking, options_.leaks);
+    if (!left) return std::move(left.error());
+    findings_.leak_count = options_.leaks;
+    findings_.leaks = *left;
+    if (Status s = leaking->stop(); !s) findings_.problems.push_back(s.error().message);
+    findings_.after_stop = cgroups_named(leaking->name());
+    return ok();
+  }
+
+  const Options& options_;
+  std::string scratch_;
+  Findings findings_;
+  backend::Clock::time_point started_;
+  CpuTime cpu_before_;
+};
+
+int run(int argc, char** argv) {
+  Result<Options> options = parse_options(argc, argv);
+  if (!options) return say(options.error().describe()), 2;
+  if (options->help) return std::fputs(help_text().c_str(), stdout), 0;
+  raise_descriptor_limit();
+  const Scratch scratch;
+  if (scratch.path().empty()) return say("no directory for temporary files"), 1;
+  Bench bench(*options, scratch.path());
+  if (Status s = bench.run(); !s) return say(s.error().describe()), 1;
+  const Report report = bench.report();
+  std::fputs(report.table().c_str(), stdout);
+  if (!options->json.empty()) {
+    fs::create_directories(fs::path(options->json).parent_path());
+    std::ofstream(options->json) << report.json();
+  }
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace vitrine::bench
+
+int main(int argc, char** argv) { return vitrine::bench::run(argc, argv); }

@@ -50,17 +50,6 @@ long entries(const std::string& path) {
   return count;
 }
 
-// Directories anywhere below the cgroup filesystems that belong to the keeper of this name.
-long cgroups_named(const std::string& name) {
-  std::error_code gone;
-  long count = 0;
-  const auto options = fs::directory_options::skip_permission_denied;
-  for (auto it = fs::recursive_directory_iterator("/sys/fs/cgroup", options, gone);
-       !gone && it != fs::recursive_directory_iterator(); it.increment(gone))
-    if (it->is_directory(gone) && it->path().string().find(name) != std::string::npos) ++count;
-  return count;
-}
-
 }  // namespace
 
 CpuTime machine_cpu() {
@@ -114,16 +103,33 @@ std::vector<int> descendants_of(int pid) {
   return found;
 }
 
-std::uint64_t minor_faults_of(int pid) {
-  const std::string text = slurp(path_of(pid, "stat"));
-  const auto at = text.rfind(')');
-  if (at == std::string::npos) return 0;
-  std::istringstream fields(text.substr(at + 1));
-  std::string skipped;
-  for (int i = 0; i < 7; ++i) fields >> skipped;  // state ... flags
-  std::uint64_t faults = 0;
-  fields >> faults;
-  return faults;
+double cpu_of_tree(int pid) {
+  std::vector<int> all = descendants_of(pid);
+  all.push_back(pid);
+  double ticks = 0;
+  for (int one : all) {
+    const std::string text = slurp(path_of(one, "stat"));
+    const auto at = text.rfind(')');
+    if (at == std::string::npos) continue;
+    std::istringstream fields(text.substr(at + 1));
+    std::string skipped;
+    for (int i = 0; i < 11; ++i) fields >> skipped;  // state ... cmajflt
+    double user = 0, system = 0, childrens_user = 0, childrens_system = 0;
+    fields >> user >> system >> childrens_user >> childrens_system;
+    ticks += user + system + childrens_user + childrens_system;
+  }
+  return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+// Directories anywhere below the cgroup filesystems that belong to the keeper of this name.
+long cgroups_named(const std::string& name) {
+  std::error_code gone;
+  long count = 0;
+  const auto options = fs::directory_options::skip_permission_denied;
+  for (auto it = fs::recursive_directory_iterator("/sys/fs/cgroup", options, gone);
+       !gone && it != fs::recursive_directory_iterator(); it.increment(gone))
+    if (it->is_directory(gone) && it->path().string().find(name) != std::string::npos) ++count;
+  return count;
 }
 
 Holdings holdings_of(int keeper, const std::string& name, const std::string& directory) {

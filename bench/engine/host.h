@@ -35,7 +35,8 @@ ProcessMemory memory_of(int pid);
 
 std::vector<int> children_of(int pid);
 std::vector<int> descendants_of(int pid);
-std::uint64_t minor_faults_of(int pid);
+// CPU seconds of a process and all below it, dead ones that were reaped included.
+double cpu_of_tree(int pid);
 
 // What a keeper holds; compared before and after a test for leaks.
 struct Holdings {
@@ -46,6 +47,7 @@ struct Holdings {
   long namespaces = 0;
   long files = 0;
 };
+long cgroups_named(const std::string& name);
 Holdings holdings_of(int keeper, const std::string& name, const std::string& directory);
 
 }  // namespace vitrine::bench

@@ -79,7 +79,8 @@ Status KeeperProcess::settle() {
 
 Status KeeperProcess::stop() {
   caller_.reset();
-  process_.stop();
+  if (const int status = process_.stop(); status != 0)
+    return Error{Code::internal, "the keeper ended with wait status " + std::to_string(status)};
   if (std::filesystem::exists(setup_.directory + "/control"))
     return Error{Code::internal, "the keeper left its socket behind"};
   return ok();

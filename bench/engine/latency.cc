@@ -20,17 +20,23 @@ Status check(const std::string& got, const Cell& cell, const char* who) {
 }
 
 Status check_result(const std::vector<wire::Message>& messages, const Cell& cell) {
+  Result<std::string> text = plain_result(messages);
+  if (!text) return std::move(text.error());
+  return check(*text, cell, "a session");
+}
+
+}  // namespace
+
+Result<std::string> plain_result(const std::vector<wire::Message>& messages) {
   for (const wire::Message& message : messages) {
     if (message.type != wire::Type::result) continue;
     Result<wire::ResultBundle> bundle = wire::ResultBundle::decode(message.payload);
     if (!bundle) return std::move(bundle.error());
     for (const auto& [type, bytes] : bundle->data)
-      if (type == "text/plain") return check(bytes, cell, "a session");
+      if (type == "text/plain") return bytes;
   }
   return Error{Code::internal, "a session gave no result"};
 }
-
-}  // namespace
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();

@@ -47,6 +47,9 @@ Result<BurstTimes> time_burst(KeeperProcess& keeper, const wire::Create& request
 // One more execution in a session that has run some.
 Result<std::vector<double>> time_executions(KeeperProcess& keeper, const Cell& cell, int count);
 
+// The text of the first result that has one.
+Result<std::string> plain_result(const std::vector<wire::Message>& messages);
+
 double milliseconds_since(backend::Clock::time_point start);
 
 }  // namespace vitrine::bench

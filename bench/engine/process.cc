@@ -63,15 +63,17 @@ Result<Process> start(const Start& what) {
   return Process(pid);
 }
 
-void Process::stop() {
-  if (pid_ < 0) return;
+int Process::stop() {
+  if (pid_ < 0) return 0;
+  int status = 0;
   ::kill(pid_, SIGTERM);
   const auto until = std::chrono::steady_clock::now() + kStopTime;
-  while (::waitpid(pid_, nullptr, WNOHANG) == 0) {
+  while (::waitpid(pid_, &status, WNOHANG) == 0) {
     if (std::chrono::steady_clock::now() > until) ::kill(pid_, SIGKILL);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   pid_ = -1;
+  return status;
 }
 
 int Process::wait() {

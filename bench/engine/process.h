@@ -22,8 +22,9 @@ class Process {
   ~Process() { stop(); }
 
   int pid() const { return pid_; }
-  // Asks it to end, kills it if it has not within 10 s, and reaps it. Safe to call again.
-  void stop();
+  // Asks it to end, kills it if it has not within 10 s, and reaps it: the wait status. Safe to call
+  // again.
+  int stop();
   // Waits for its own end; the wait status.
   int wait();
 

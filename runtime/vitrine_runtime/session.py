@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import environ, forks, helpers, inspection, ipython_shim, plotting
+from . import environ, forks, helpers, inspection, ipython_shim, plotting, threads
 from .aio import Loop
 from .channel import Channel, Native
 from .display import Display
@@ -75,6 +75,7 @@ class Session:
         self.imports.install()
         Spawning(self.sources).install(self.imports)
         inspection.install(self.sources)
+        threads.install(self.sources)
         plotting.prepare(self.imports)
         self.builtins.remember()
 

@@ -15,11 +15,12 @@ SHELL = "/bin/sh"
 GRACE = 0.5  # seconds between the interrupt of a command and its end by force
 
 _BRACES = re.compile(r"(?<![{$])\{([^{}]+)\}(?!\})")
-_DOLLAR = re.compile(r"\$(\$|[A-Za-z_]\w*)")
+_DOLLAR = re.compile(r"(\$?)\$([A-Za-z_]\w*)")
 
 
 def expand(command: str, names: dict[str, Any]) -> str:
-    """Python values in a command: `{expression}` and `$name`, where they evaluate; `$$` is `$`."""
+    """Python values in a command: `{expression}` and `$name`, where they evaluate. `$$name` is
+    left to the shell as `$name`."""
 
     def in_braces(found: re.Match[str]) -> str:
         try:
@@ -28,9 +29,9 @@ def expand(command: str, names: dict[str, Any]) -> str:
             return found[0]  # awk '{print $1}', find -exec {} and the like
 
     def after_dollar(found: re.Match[str]) -> str:
-        if found[1] == "$":
-            return "$"
-        return str(names[found[1]]) if found[1] in names else found[0]
+        if found[1]:
+            return f"${found[2]}"
+        return str(names[found[2]]) if found[2] in names else found[0]
 
     return _DOLLAR.sub(after_dollar, _BRACES.sub(in_braces, command))
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/result.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -77,6 +78,26 @@ std::string Error::describe() const {
   if (!detail.empty()) text += " (" + detail + ")";
   if (!remedy.empty()) text += "; remedy: " + remedy;
   return text;
+}
+
+std::string Error::pack() const {
+  std::string packed(1, static_cast<char>(code));
+  for (const std::string* text : {&message, &detail, &remedy}) packed += *text + '\0';
+  return packed;
+}
+
+Error Error::unpack(std::string_view packed) {
+  Error error{.code = Code::internal, .message = "an error that cannot be read"};
+  if (packed.empty() || static_cast<unsigned char>(packed[0]) > static_cast<int>(Code::internal))
+    return error;
+  error.code = static_cast<Code>(packed[0]);
+  packed.remove_prefix(1);
+  for (std::string* text : {&error.message, &error.detail, &error.remedy}) {
+    const std::size_t end = std::min(packed.find('\0'), packed.size());
+    *text = packed.substr(0, end);
+    packed.remove_prefix(std::min(end + 1, packed.size()));
+  }
+  return error;
 }
 
 }  // namespace vitrine

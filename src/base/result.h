@@ -42,6 +42,10 @@ struct Error {
 
   // One line for a log: code, message, detail, remedy.
   std::string describe() const;
+
+  // All of it as bytes, from one of our processes to another. What cannot be unpacked is `internal`.
+  std::string pack() const;
+  static Error unpack(std::string_view packed);
 };
 
 template <class T>

@@ -92,6 +92,32 @@ TEST(Error, DescribesItselfInOneLine) {
             "conflict: busy (pid 7); remedy: wait");
 }
 
+TEST(Error, ComesBackFromAnotherProcess) {
+  const Error sent{Code::conflict, "busy", "", "wait"};
+
+  const Error back = Error::unpack(sent.pack());
+
+  EXPECT_EQ(back.code, Code::conflict);
+  EXPECT_EQ(back.message, "busy");
+  EXPECT_EQ(back.detail, "");
+  EXPECT_EQ(back.remedy, "wait");
+}
+
+TEST(Error, ThatCannotBeUnpackedIsInternal) {
+  for (const std::string_view packed : {"", "\x08too high", "\xFF"}) {
+    const Error error = Error::unpack(packed);
+    EXPECT_EQ(error.code, Code::internal);
+    EXPECT_FALSE(error.message.empty());
+  }
+}
+
+TEST(Error, IsUnpackedFromAnyTruncation) {
+  const std::string packed = Error{Code::conflict, "busy", "pid 7", "wait"}.pack();
+
+  for (std::size_t size = 1; size < packed.size(); ++size)
+    EXPECT_EQ(Error::unpack(std::string_view(packed).substr(0, size)).code, Code::conflict);
+}
+
 TEST(Error, ReadsErrnoOfTheCallBefore) {
   errno = ENOENT;
 

@@ -122,18 +122,22 @@ Status Cgroup::join(pid_t pid, Group group) {
 Status Cgroup::join_init(pid_t pid) { return join(pid, Group::session); }
 Status Cgroup::join_worker(pid_t pid) { return join(pid, Group::worker); }
 
-Result<std::vector<Fd>> Cgroup::open_worker_doors() const {
-  std::vector<Fd> doors;
+Result<CgroupEntrance> Cgroup::open_entrance(Member member) const {
+  CgroupEntrance entrance;
   for (std::size_t i = 0; i < roots_->tree.size(); ++i) {
     const bool v1 = roots_->host.places[i].version == CgroupVersion::v1;
-    const Group group = i == *roots_->host.kill.place ? Group::worker : Group::session;
+    if (!v1 && !roots_->delegate)
+      return Error{Code::unsupported, "nobody may clone into the cgroups"};
+    const bool inner = member == Member::worker && i == *roots_->host.kill.place;
+    const std::string group = path(inner ? Group::worker : Group::session);
     // A thread that moves only itself needs no global lock, but v2 moves whole processes only.
-    const std::string file = path(group) + (v1 ? "/tasks" : "/cgroup.procs");
-    Fd door(::openat(roots_->tree[i].get(), file.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!door) return Error::from_errno("opening a session's cgroup");
-    doors.push_back(std::move(door));
+    Fd way(v1 ? ::openat(roots_->tree[i].get(), (group + "/tasks").c_str(), O_WRONLY | O_CLOEXEC)
+              : ::openat(roots_->tree[i].get(), group.c_str(), O_PATH | O_CLOEXEC));
+    if (!way) return Error::from_errno("opening a session's cgroup");
+    if (v1) entrance.doors.push_back(std::move(way));
+    else entrance.into = std::move(way);
   }
-  return doors;
+  return entrance;
 }
 
 Status Cgroup::kill(Group group) {
@@ -275,9 +279,8 @@ Status Cgroup::remove() {
   return ok();
 }
 
-Status enter_cgroups(std::span<const Fd> doors) {
-  for (const Fd& door : doors)
-    if (::write(door.get(), "0", 1) != 1) return Error::from_errno("joining a cgroup");
+Status enter_cgroup(int door) {
+  if (::write(door, "0", 1) != 1) return Error::from_errno("joining a cgroup");
   return ok();
 }
 

@@ -20,7 +20,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +35,7 @@ struct CgroupRoots {
   std::string name;      // vitrine-<tree>
   std::vector<Fd> own;   // our own cgroup, one per place
   std::vector<Fd> tree;  // <own>/<name>, one per place
+  std::optional<uid_t> delegate;  // who may clone into the groups
 };
 
 struct CgroupLimits {
@@ -50,6 +50,12 @@ struct CgroupUsage {
   std::optional<std::uint64_t> cpu_usec;
   std::optional<std::uint64_t> memory_peak_bytes;
   std::optional<std::uint64_t> memory_now_bytes;
+};
+
+// Descriptors of a session's groups for the process that is to be a member.
+struct CgroupEntrance {
+  Fd into;                // v2: for clone3 with CLONE_INTO_CGROUP; empty where there is none
+  std::vector<Fd> doors;  // v1: for enter_cgroups() in the child, before any cgroup namespace
 };
 
 class Cgroup {
@@ -71,11 +77,10 @@ class Cgroup {
   Status join_init(pid_t pid);
   Status join_worker(pid_t pid);
 
-  // The same without making the keeper wait: the first join after a pause takes the kernel 5-20 ms.
-  // A process with one thread that still runs our code only, whatever its uid, passes these to
-  // enter_cgroups() before it enters a cgroup namespace, and closes them. v1 takes no wait this way
-  // (0.04 ms); for v2 the process waits itself, nearly always (11 ms), so keep that off a hot path.
-  Result<std::vector<Fd>> open_worker_doors() const;
+  // The fast way in, for a child that is about to be cloned: joining from outside waits for a lock
+  // that all processes share (10 ms and more). `unsupported` unless the tree is delegated.
+  enum class Member { init, worker };
+  Result<CgroupEntrance> open_entrance(Member member) const;
 
   // After success every member has SIGKILL pending and none can be added by fork; they are gone
   // once populated() is false. Also works on frozen members.
@@ -124,8 +129,8 @@ class Cgroup {
   Fd peak_;  // v2: resets are private to a descriptor
 };
 
-// Joins the calling process. Async-signal-safe and free of allocations unless it fails.
-Status enter_cgroups(std::span<const Fd> doors);
+// Joins the calling thread. Async-signal-safe and free of allocations unless it fails.
+Status enter_cgroup(int door);
 
 // After its poll event: makes the descriptor wait for the next one.
 void drain_oom_event(int fd);

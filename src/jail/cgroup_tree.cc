@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{2000};
 constexpr const char* kSelf = "/keeper";  // the keeper's own group on v2
+constexpr const char* kCore = "core";     // its builder and zygotes on v2
 
 bool is_name(std::string_view name) {
   const auto plain = [](char c) {
@@ -167,8 +168,32 @@ Status CgroupTree::remove() {
   return first;
 }
 
+Status CgroupTree::delegate(uid_t user) {
+  for (std::size_t i = 0; i < roots_->tree.size(); ++i) {
+    if (roots_->host.places[i].version != CgroupVersion::v2) continue;
+    const int tree = roots_->tree[i].get();
+    if (::mkdirat(tree, kCore, 0755) != 0) return Error::from_errno("making the core cgroup");
+    // The common ancestor of where a clone comes from and where it goes must be writable for it.
+    if (::fchownat(tree, "cgroup.procs", user, static_cast<gid_t>(-1), 0) != 0)
+      return Error::from_errno("delegating the cgroups");
+  }
+  roots_->delegate = user;
+  return ok();
+}
+
+Status CgroupTree::join_core(pid_t pid) {
+  for (std::size_t i = 0; i < roots_->tree.size(); ++i)
+    if (roots_->host.places[i].version == CgroupVersion::v2)
+      if (Status s = write_file(roots_->tree[i].get(),
+                                (std::string(kCore) + "/cgroup.procs").c_str(),
+                                std::to_string(pid));
+          !s)
+        return std::move(s.error()).during("joining the core cgroup");
+  return ok();
+}
+
 Result<Cgroup> CgroupTree::make(std::string_view session) {
-  if (!is_name(session) || session == "keeper")
+  if (!is_name(session) || session == "keeper" || session == kCore)
     return Error{Code::invalid_argument, "this is no name for a cgroup"};
   const CgroupHost& host = roots_->host;
   const std::string name(session);
@@ -183,6 +208,14 @@ Result<Cgroup> CgroupTree::make(std::string_view session) {
   const int kill = roots_->tree[*host.kill.place].get();
   if (::mkdirat(kill, (name + "/w").c_str(), 0755) != 0)
     return Error::from_errno("making a worker's cgroup");
+  for (std::size_t i = 0; roots_->delegate && i < roots_->tree.size(); ++i) {
+    if (host.places[i].version != CgroupVersion::v2) continue;
+    for (const std::string& one : {name, name + "/w"})
+      if (::fchownat(roots_->tree[i].get(), (one + "/cgroup.procs").c_str(), *roots_->delegate,
+                     static_cast<gid_t>(-1), 0) != 0 &&
+          errno != ENOENT)  // only the hierarchy that kills has the inner one
+        return Error::from_errno("delegating a session's cgroup");
+  }
   if (host.memory && host.places[*host.memory.place].version == CgroupVersion::v2) {
     const int memory = roots_->tree[*host.memory.place].get();
     if (Status s = write_file(memory, (name + "/memory.oom.group").c_str(), "1"); !s)

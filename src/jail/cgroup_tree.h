@@ -32,6 +32,11 @@ class CgroupTree {
 
   const CgroupHost& host() const { return roots_->host; }
 
+  // Lets processes of `user` that are in the core group clone into sessions' groups made from now on.
+  Status delegate(uid_t user);
+  // Moves a process of ours, and with it what it will clone, into the core group.
+  Status join_core(pid_t pid);
+
   // What the destructor does, with the reason if something could not be removed. Nothing can be
   // made afterwards.
   Status remove();

@@ -58,6 +58,14 @@ Status forbid_namespaces(Sys& sys, const std::string& proc) {
 
 }  // namespace
 
+Status enter_cgroups(ShellBuild& build) {
+  for (Fd& door : build.cgroups)
+    if (build.sys(::write, door.get(), "0", std::size_t{1}) != 1)
+      return Error::from_errno("joining a cgroup");
+  build.cgroups.clear();
+  return ok();
+}
+
 Status take_sandbox_ids(ShellBuild& build) {
   const auto gid = kSandboxId;
   if (build.sys(::setresgid, gid, gid, gid) != 0) return Error::from_errno("taking the group id");

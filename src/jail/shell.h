@@ -30,6 +30,7 @@ struct ShellBuild {
   Sys sys;
   int init_program;  // a sealed memfd
   int channel;       // SEQPACKET to the keeper: READY with {home, ruleset} goes there
+  std::vector<Fd> cgroups;  // v1 groups to join; see jail/cgroup.h
   Fd home;
   Fd ruleset;        // Landlock; empty where the kernel has none
 };
@@ -39,6 +40,7 @@ struct ShellStep {
   Status (*apply)(ShellBuild&);
 };
 
+Status enter_cgroups(ShellBuild& build);
 Status take_sandbox_ids(ShellBuild& build);
 Status make_mounts_private(ShellBuild& build);
 Status mount_root(ShellBuild& build);
@@ -56,6 +58,7 @@ Status become_init(ShellBuild& build);
 // The namespaces are forbidden before /proc/sys becomes read-only in mount_root's last lines, which
 // is why that step mounts /proc itself; init comes last because it drops everything else.
 inline constexpr std::array kShellSteps{
+    ShellStep{"cgroups", enter_cgroups},
     ShellStep{"sandbox ids", take_sandbox_ids},
     ShellStep{"private mounts", make_mounts_private},
     ShellStep{"root", mount_root},

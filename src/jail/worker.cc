@@ -41,6 +41,16 @@ Status place(Sys& sys, Fd& from, int to, int flags) {
 
 }  // namespace
 
+Status enter_worker_cgroups(WorkerEntry& entry) {
+  for (Fd& door : entry.cgroups) {
+    if (!door) continue;
+    if (entry.sys(::write, door.get(), "0", std::size_t{1}) != 1)
+      return Error::from_errno("joining a cgroup");
+    door.reset();
+  }
+  return ok();
+}
+
 Status place_descriptors(WorkerEntry& entry) {
   // First out of the low range, where the targets are, then down to their places.
   for (Fd* fd : {&entry.shell, &entry.ruleset, &entry.socket, &entry.out, &entry.err}) {

@@ -34,6 +34,8 @@ struct WorkerPlan {
   std::uint32_t fail_at = 0;
 };
 
+inline constexpr std::size_t kMaxCgroups = 8;
+
 struct WorkerEntry {
   const WorkerPlan& plan;
   Sys sys;
@@ -42,6 +44,7 @@ struct WorkerEntry {
   Fd socket;    // the session socket
   Fd out;       // becomes fd 1
   Fd err;       // becomes fd 2
+  std::array<Fd, kMaxCgroups> cgroups;  // v1 groups to join; see jail/cgroup.h
   std::span<const sock_filter> filter;
 };
 
@@ -54,6 +57,7 @@ struct WorkerStep {
   Status (*apply)(WorkerEntry&);
 };
 
+Status enter_worker_cgroups(WorkerEntry& entry);
 Status place_descriptors(WorkerEntry& entry);
 Status join_namespaces(WorkerEntry& entry);
 Status refresh_scratch(WorkerEntry& entry);
@@ -67,6 +71,7 @@ Status enter_landlock(WorkerEntry& entry);
 Status install_seccomp(WorkerEntry& entry);
 
 inline constexpr std::array kWorkerSteps{
+    WorkerStep{"cgroups", enter_worker_cgroups},
     WorkerStep{"descriptors", place_descriptors},
     WorkerStep{"namespaces", join_namespaces},
     WorkerStep{"oom score", offer_to_oom_killer},

@@ -35,11 +35,19 @@ constexpr int kAbove = 200;  // descriptors that survive a sweep of the lower on
 constexpr const char* kStaging = "/tmp";  // in the builder's own mount namespace only
 
 // fork(2) with namespace flags; the child's glibc state is only good for system calls and exec.
-pid_t clone_process(std::uint64_t flags) {
+pid_t clone_process(std::uint64_t flags, int cgroup = -1) {
   clone_args args{};
   args.flags = flags;
+  if (cgroup >= 0) {
+    args.flags |= CLONE_INTO_CGROUP;
+    args.cgroup = static_cast<std::uint64_t>(cgroup);
+  }
   args.exit_signal = (flags & CLONE_PARENT) != 0 ? 0 : SIGCHLD;
   return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
+}
+
+bool close_all(unsigned first, unsigned last) {
+  return ::syscall(SYS_close_range, first, last, 0) == 0;
 }
 
 Status write_map(int proc, pid_t pid, const char* map, const std::string& text) {
@@ -109,18 +117,23 @@ Status raise_loopback() {
 }
 
 [[noreturn]] void report_and_exit(int channel, const Error& error) {
-  const std::string text = error.describe();
-  (void)send_packet(channel, "\1" + text, {}, Wait::dont);
+  (void)send_packet(channel, "\1" + error.pack(), {}, Wait::dont);
   ::_exit(125);
 }
 
-[[noreturn]] void run_shell(const BuildShell& request, int channel, int init_program) {
-  // Other sessions' descriptors are in this copy of the builder: close them first.
-  Fd kept_channel(::fcntl(channel, F_DUPFD_CLOEXEC, kAbove));
-  Fd kept_init(::fcntl(init_program, F_DUPFD_CLOEXEC, kAbove));
-  if (kept_channel.get() != kAbove || kept_init.get() != kAbove + 1) ::_exit(125);
-  ::syscall(SYS_close_range, 0, kAbove - 1, 0);
-  ::syscall(SYS_close_range, kAbove + 2, ~0U, 0);
+[[noreturn]] void run_shell(const BuildShell& request, const std::vector<Fd>& fds,
+                            int init_program) {
+  // Only its own descriptors; the builder may hold others.
+  std::vector<Fd> kept;
+  for (const Fd& fd : fds) kept.emplace_back(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAbove));
+  kept.emplace_back(::fcntl(init_program, F_DUPFD_CLOEXEC, kAbove));
+  const int last = kept.back().get();
+  if (last != kAbove + static_cast<int>(fds.size())) ::_exit(125);
+  if (!close_all(0, kAbove - 1) || !close_all(static_cast<unsigned>(last) + 1, ~0U)) ::_exit(125);
+  Fd kept_init = std::move(kept.back());
+  Fd kept_channel = std::move(kept.front());
+  kept.pop_back();
+  kept.erase(kept.begin(), kept.begin() + (request.has_cgroup ? 2 : 1));
 
   Result<Packet> go = receive_packet(kept_channel.get(), 16, 0);
   if (!go) ::_exit(125);
@@ -131,21 +144,23 @@ Status raise_loopback() {
                          .sys = jail::Sys(request.fail_at),
                          .init_program = kept_init.get(),
                          .channel = kept_channel.get(),
+                         .cgroups = std::move(kept),
                          .home = {},
                          .ruleset = {}};
   report_and_exit(kept_channel.get(), jail::build_shell(build));
 }
 
-Result<pid_t> clone_shell(const BuildShell& request, int channel, const BuilderConfig& config,
-                          int proc) {
+Result<pid_t> clone_shell(const BuildShell& request, const std::vector<Fd>& fds,
+                          const BuilderConfig& config, int proc) {
   // The network namespace is made here, so it belongs to the outer user namespace: session code has
   // no capability over it.
   if (::unshare(CLONE_NEWNET) != 0) return Error::from_errno("making a network namespace");
   if (Status s = raise_loopback(); !s) return std::move(s.error());
   const pid_t pid = clone_process(CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
-                                  CLONE_NEWIPC | CLONE_NEWUTS);
+                                      CLONE_NEWIPC | CLONE_NEWUTS,
+                                  request.has_cgroup ? fds[1].get() : -1);
   if (pid < 0) return Error::from_errno("cloning a shell");
-  if (pid == 0) run_shell(request, channel, config.init_program);
+  if (pid == 0) run_shell(request, fds, config.init_program);
   const std::uint32_t outside = config.ids.count > 1 ? 1 + request.slot : 0;
   if (Status s = map_ids(proc, pid, jail::kSandboxId, outside, 1); !s) {
     ::kill(pid, SIGKILL);  // a child of the keeper, which reaps it; it never saw GO
@@ -167,7 +182,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   for (const Fd& fd : fds) high.push_back(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAbove));
   for (std::size_t i = 0; i < high.size(); ++i)
     if (high[i] < 0 || ::dup3(high[i], targets[i], O_CLOEXEC) < 0) ::_exit(125);
-  ::syscall(SYS_close_range, kWorkerFilter + 1, ~0U, 0);
+  if (!close_all(kWorkerFilter + 1, ~0U)) ::_exit(125);
 
   Result<Packet> go = receive_packet(kZygoteControl, 16, 0);
   if (!go) ::_exit(125);
@@ -212,8 +227,9 @@ void serve_one(int control, const Packet& packet, const BuilderConfig& config, i
     request.disk_bytes = in.u64();
     request.inodes = in.u64();
     request.fail_at = in.u32();
-    if (in.complete() && packet.fds.size() == 1)
-      pid = clone_shell(request, packet.fds[0].get(), config, proc);
+    request.has_cgroup = in.u8() != 0;
+    if (in.complete() && packet.fds.size() >= (request.has_cgroup ? 2u : 1u))
+      pid = clone_shell(request, packet.fds, config, proc);
   } else if (verb == Verb::start_zygote) {
     StartZygote request{.zygote = what};
     for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n) request.argv.push_back(in.text());
@@ -222,12 +238,12 @@ void serve_one(int control, const Packet& packet, const BuilderConfig& config, i
     if (in.complete() && packet.fds.size() == 3) pid = clone_zygote(request, packet.fds);
   }
   wire::Writer out;
-  out.u64(what).u8(pid ? 1 : 0).bytes(pid ? "" : pid.error().describe());
+  out.u64(what).u8(pid ? 1 : 0).bytes(pid ? "" : pid.error().pack());
   const std::string answer = out.take();
   if (send_naming(control, answer, pid ? *pid : ::getpid())) return;
   // The child may be dead and reaped: then its number names nobody.
   wire::Writer lost;
-  lost.u64(what).u8(0).bytes("it died at once");
+  lost.u64(what).u8(0).bytes(Error{Code::unavailable, "it died at once"}.pack());
   if (!send_packet(control, lost.take())) ::_exit(0);
 }
 
@@ -242,21 +258,21 @@ void serve_one(int control, const Packet& packet, const BuilderConfig& config, i
     if (::mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
       Error error = Error::from_errno("mounting /proc").with_remedy(
           "a container that masks /proc must be started with an unmasked one");
-      (void)send_packet(control, error.describe());
+      (void)send_packet(control, std::move(error).during("builder").pack());
       ::_exit(125);
     }
     proc = Fd(::open("proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
   if (!send_packet(control, "ready")) ::_exit(125);
   for (;;) {
-    Result<Packet> packet = receive_packet(control, 64 * 1024, 3);
+    Result<Packet> packet = receive_packet(control, 64 * 1024, kMaxPacketFds);
     if (!packet) ::_exit(0);
     serve_one(control, *packet, config, proc.get());
   }
 }
 
 [[noreturn]] void report(int control, Error error) {
-  (void)send_packet(control, std::move(error).during("builder").describe());
+  (void)send_packet(control, std::move(error).during("builder").pack());
   ::_exit(125);
 }
 
@@ -292,32 +308,39 @@ Result<pid_t> lay_foundation(const BuilderConfig& config) {
 // What is cloned after this process joined the outer pid namespace is inside it; the process itself
 // is not, and what is not inside may not make further ones. So the builder is a clone, and this
 // process ends.
-[[noreturn]] void hand_over(const BuilderConfig& config, int control, pid_t foundation) {
+[[noreturn]] void hand_over(const BuilderConfig& config, int control) {
   const pid_t pid = clone_process(CLONE_PARENT);
   if (pid < 0) report(control, Error::from_errno("cloning the builder"));
   if (pid == 0) serve(config, control);
-  (void)send_packet(control, "pids " + std::to_string(foundation) + " " + std::to_string(pid));
+  (void)send_packet(control, "builder " + std::to_string(pid));
   ::_exit(0);
 }
 
-[[noreturn]] void lay_and_build(const BuilderConfig& config, int control) {
+void wait_for_keeper(int control) {
   // The keeper is not dumpable, and so neither is its child: see take_outer_ids().
   if (::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0 || !send_packet(control, "born")) ::_exit(125);
   if (Result<Packet> go = receive_packet(control, 16, 0); !go) ::_exit(125);
+}
+
+[[noreturn]] void lay_and_build(const BuilderConfig& config, int control) {
+  wait_for_keeper(control);
   if (Status s = take_outer_ids(); !s) report(control, std::move(s.error()));
   Result<pid_t> foundation = lay_foundation(config);
   if (!foundation) report(control, std::move(foundation.error()));
-  hand_over(config, control, *foundation);
+  (void)send_packet(control, "foundation " + std::to_string(*foundation));
+  hand_over(config, control);
 }
 
 [[noreturn]] void rejoin_and_build(const BuilderConfig& config, int control, int foundation) {
+  wait_for_keeper(control);
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, foundation, 0)));
   if (!pidfd || ::setns(pidfd.get(), CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) != 0)
     report(control, Error::from_errno("joining the outer namespaces"));
+  pidfd.reset();
   if (Status s = take_outer_ids(); !s) report(control, std::move(s.error()));
   if (::chdir(kStaging) != 0)
     report(control, Error::from_errno("entering the staging directory"));
-  hand_over(config, control, foundation);
+  hand_over(config, control);
 }
 
 // In the child: only its own descriptors, ordinary signals.
@@ -326,8 +349,7 @@ Result<pid_t> lay_foundation(const BuilderConfig& config) {
   BuilderConfig inside = config;
   inside.init_program = ::fcntl(config.init_program, F_DUPFD_CLOEXEC, 100);
   if (control != 100 || inside.init_program != 101) ::_exit(125);
-  ::syscall(SYS_close_range, 3, 99, 0);
-  ::syscall(SYS_close_range, 102, ~0U, 0);
+  if (!close_all(3, 99) || !close_all(102, ~0U)) ::_exit(125);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -338,7 +360,8 @@ Result<pid_t> lay_foundation(const BuilderConfig& config) {
 
 }  // namespace
 
-Result<Builder> start_builder(const BuilderConfig& config, int foundation) {
+Result<Builder> start_builder(const BuilderConfig& config, int foundation,
+                              const std::function<Status(int pid)>& placed) {
   Result<FdPair> pair = make_socketpair();
   if (!pair) return std::move(pair.error());
   const pid_t pid = clone_process(foundation < 0 ? CLONE_NEWUSER : 0);
@@ -347,38 +370,44 @@ Result<Builder> start_builder(const BuilderConfig& config, int foundation) {
         .with_remedy("allow user namespaces: sysctl user.max_user_namespaces and, where it exists, "
                      "kernel.unprivileged_userns_clone=1 or the AppArmor restriction off");
   if (pid == 0) start_child(config, pair->second.get(), foundation);
-  Builder builder{.pid = -1, .foundation = -1, .control = std::move(pair->first)};
+  Builder builder{.pid = -1, .foundation = foundation, .control = std::move(pair->first)};
   pair->second.reset();
+  // None of them has been reaped, so their numbers are theirs.
   auto abandon = [&](Error error) {
     ::kill(pid, SIGKILL);
+    if (builder.pid > 0) ::kill(builder.pid, SIGKILL);
+    if (builder.foundation > 0 && foundation < 0) ::kill(builder.foundation, SIGKILL);
     return error;
   };
+  if (!receive_packet(builder.control.get(), 16, 0))
+    return abandon(Error{Code::unavailable, "the builder died at once"});
+  if (Status s = placed(pid); !s) return abandon(std::move(s.error()));
   if (foundation < 0) {
-    if (!receive_packet(builder.control.get(), 16, 0))
-      return abandon(Error{Code::internal, "the builder died at once"});
     Fd proc(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (Status s = map_ids(proc.get(), pid, 0, config.ids.first, config.ids.count); !s)
       return abandon(std::move(s.error()).during("mapping the outer ids"));
-    if (Status s = send_packet(builder.control.get(), "go"); !s)
-      return abandon(std::move(s.error()));
   }
+  if (Status s = send_packet(builder.control.get(), "go"); !s) return abandon(std::move(s.error()));
   for (bool ready = false; !ready || builder.pid < 0;) {
     Result<Packet> answer = receive_packet(builder.control.get(), 4096, 0);
-    if (!answer) return abandon(Error{Code::internal, "the builder died while it started"});
+    if (!answer) return abandon(Error{Code::unavailable, "the builder died while it started"});
+    const char* said = answer->bytes.c_str();
     if (answer->bytes == "ready")
       ready = true;
-    else if (std::sscanf(answer->bytes.c_str(), "pids %d %d", &builder.foundation, &builder.pid) != 2)
-      return abandon(Error{Code::internal, answer->bytes});
+    else if (std::sscanf(said, "foundation %d", &builder.foundation) != 1 &&
+             std::sscanf(said, "builder %d", &builder.pid) != 1)
+      return abandon(Error::unpack(answer->bytes));
   }
   if (Status s = receive_names(builder.control.get()); !s) return abandon(std::move(s.error()));
   return builder;
 }
 
-Status send_build_shell(int control, const BuildShell& request, int channel) {
+Status send_build_shell(int control, const BuildShell& request, const std::vector<int>& fds) {
   wire::Writer out;
   out.u8(static_cast<std::uint8_t>(Verb::build_shell)).u64(request.shell).u32(request.slot);
   out.u64(request.disk_bytes).u64(request.inodes).u32(request.fail_at);
-  return send_packet(control, out.take(), {channel}, Wait::dont);
+  out.u8(request.has_cgroup ? 1 : 0);
+  return send_packet(control, out.take(), fds, Wait::dont);
 }
 
 Status send_start_zygote(int control, const StartZygote& request, int socket, int zygote_filter,
@@ -398,7 +427,8 @@ Result<Cloned> receive_cloned(int control) {
   wire::Reader in(packet->bytes);
   Cloned cloned{.what = in.u64()};
   if (in.u8() == 1) cloned.pid = packet->pid;
-  cloned.error = in.text();
+  const std::string error = in.text();
+  if (cloned.pid < 0) cloned.error = Error::unpack(error);
   if (!in.complete()) return Error{Code::internal, "the builder answered nonsense"};
   return cloned;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,15 +39,19 @@ struct Builder {
 };
 
 // Forks a builder, with new outer namespaces (`foundation` < 0) or into existing ones.
-Result<Builder> start_builder(const BuilderConfig& config, int foundation);
+// `placed` is called with the pid of the process that everything else descends from, before it does
+// anything.
+Result<Builder> start_builder(const BuilderConfig& config, int foundation,
+                              const std::function<Status(int pid)>& placed);
 
 // keeper -> builder. Descriptors travel beside the message, in the order named.
-struct BuildShell {  // fds: channel
+struct BuildShell {  // fds: channel, v2 cgroup if there is one, doors of v1 cgroups
   std::uint64_t shell = 0;
   std::uint32_t slot = 0;  // which ids of the outer namespace it gets
   std::uint64_t disk_bytes = 0;
   std::uint64_t inodes = 0;
   std::uint32_t fail_at = 0;
+  bool has_cgroup = false;
 };
 struct StartZygote {  // fds: control socket, filters (two memfds)
   std::uint64_t zygote = 0;
@@ -59,10 +64,10 @@ struct StartZygote {  // fds: control socket, filters (two memfds)
 struct Cloned {
   std::uint64_t what = 0;  // shell or zygote number
   std::int32_t pid = -1;
-  std::string error;
+  Error error = {};
 };
 
-Status send_build_shell(int control, const BuildShell& request, int channel);
+Status send_build_shell(int control, const BuildShell& request, const std::vector<int>& fds);
 Status send_start_zygote(int control, const StartZygote& request, int socket, int zygote_filter,
                          int worker_filter);
 Result<Cloned> receive_cloned(int control);

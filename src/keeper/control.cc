@@ -20,34 +20,72 @@ namespace {
 constexpr std::size_t kMaxUnsent = 4096;
 constexpr std::size_t kMaxConnections = 64;
 constexpr int kRequestsPerTurn = 64;
+constexpr std::chrono::milliseconds kAcceptPause{100};
 
 }  // namespace
 
 Status Control::listen(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
-    return Error{.code = Code::invalid_argument,
-                 .message = "the control socket's path is too long",
-                 .remedy = "choose one of at most 107 bytes"};
-  std::strcpy(address.sun_path, path.c_str());
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return Error::from_errno("making the control socket");
-  const mode_t before = ::umask(0177);
-  const int bound =
-      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  ::umask(before);
-  if (bound != 0) return Error::from_errno("binding the control socket");
+  if (Status s = bind(socket.get(), path); !s)
+    return std::move(s.error()).with_remedy(
+        "name a path that is free, in a directory that you may write to, with --control");
+  path_ = path;
   if (client_ != ::geteuid() && ::chown(path.c_str(), client_, static_cast<gid_t>(-1)) != 0)
     return Error::from_errno("giving the control socket to its client");
   if (::listen(socket.get(), 16) != 0) return Error::from_errno("listening");
   listener_ = std::move(socket);
+  return watch_listener();
+}
+
+Status Control::bind(int socket, const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return Error{Code::invalid_argument,
+                 "the control socket's path has more than " +
+                     std::to_string(sizeof address.sun_path - 1) + " bytes"};
+  std::strcpy(address.sun_path, path.c_str());
+  const auto* where = reinterpret_cast<const sockaddr*>(&address);
+  const auto try_to_bind = [&] {
+    const mode_t before = ::umask(0177);
+    const int bound = ::bind(socket, where, sizeof address);
+    ::umask(before);
+    return bound == 0;
+  };
+  if (try_to_bind()) return ok();
+  if (errno != EADDRINUSE) return Error::from_errno("binding the control socket");
+  // Only a socket that nobody listens to refuses so.
+  Fd probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  struct stat info {};
+  const bool abandoned = ::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode) && probe &&
+                         ::connect(probe.get(), where, sizeof address) != 0 &&
+                         errno == ECONNREFUSED;
+  if (!abandoned) return Error{Code::conflict, "the control socket's path is in use"};
+  if (::unlink(path.c_str()) != 0 || !try_to_bind())
+    return Error::from_errno("replacing an abandoned control socket");
+  return ok();
+}
+
+void Control::unlisten() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+  path_.clear();
+}
+
+Status Control::watch_listener() {
   return loop_.watch(listener_.get(), EPOLLIN, [this](std::uint32_t) { accept(); });
 }
 
 void Control::accept() {
   Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!socket) return;
+  if (!socket) {
+    if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR) return;
+    // Out of descriptors or memory. The client waits in the queue; asking at once would only spin.
+    log_warning(Error::from_errno("accepting a client").describe());
+    loop_.unwatch(listener_.get());
+    loop_.after(kAcceptPause, [this] { (void)watch_listener(); });
+    return;
+  }
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||

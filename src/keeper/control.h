@@ -24,8 +24,13 @@ class Control {
   Control(Loop& loop, std::function<std::string()> info, uid_t client)
       : loop_(loop), info_(std::move(info)), client_(client) {}
 
-  // Listens on `path` (mode 0600), which must not exist.
+  ~Control() { unlisten(); }
+
+  // Listens on `path` (mode 0600). A socket that a killed keeper left there is replaced; `conflict`
+  // if somebody serves it, or if it is anything else.
   Status listen(const std::string& path);
+  // Removes the path: nobody new can come.
+  void unlisten();
   // Another way in: a connection that the keeper made itself.
   void add(Fd socket);
   void serve(Sessions& sessions) { sessions_ = &sessions; }
@@ -42,6 +47,8 @@ class Control {
     std::deque<Waiting> unsent = {};
   };
 
+  Status bind(int socket, const std::string& path);
+  Status watch_listener();
   void accept();
   void read(std::uint64_t id);
   void handle(std::uint64_t id, const wire::NumberedRequest& request);
@@ -59,6 +66,7 @@ class Control {
   uid_t client_;
   Sessions* sessions_ = nullptr;
   Fd listener_;
+  std::string path_;  // of the listener; empty = not ours
   std::uint64_t last_id_ = 0;
   std::unordered_map<std::uint64_t, Connection> connections_;
 };

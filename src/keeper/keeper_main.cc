@@ -158,6 +158,11 @@ Status Keeper::start(const Options& chosen) {
 
   if (Status s = open_files(); !s) return s;
   if (Status s = compile(); !s) return s;
+  // Before the old cgroups are swept: a second keeper by mistake must not end the first one's sessions.
+  const uid_t client = options.client_uid < 0 ? ::geteuid() : static_cast<uid_t>(options.client_uid);
+  control.emplace(loop, [this] { return info(); }, client);
+  if (!options.control.empty())
+    if (Status s = control->listen(options.control); !s) return s;
   if (Status s = detect_host(); !s) return s;
   if (Status s = reaper.start(loop); !s) return s;
   if (Status s = handle_signals(); !s) return s;
@@ -180,11 +185,7 @@ Status Keeper::start(const Options& chosen) {
                    [this](std::uint64_t owner, const wire::Event& event) {
                      control->notify(owner, event);
                    });
-  const uid_t client = options.client_uid < 0 ? ::geteuid() : static_cast<uid_t>(options.client_uid);
-  control.emplace(loop, [this] { return info(); }, client);
   control->serve(*sessions);
-  if (!options.control.empty())
-    if (Status s = control->listen(options.control); !s) return s;
   if (!options.front.empty()) {
     // The last of the ids that no session ever gets.
     std::optional<uid_t> user;
@@ -230,7 +231,7 @@ void Keeper::announce_when_full() {
 void Keeper::stop() {
   if (stopping) return;
   stopping = true;
-  if (!options.control.empty()) ::unlink(options.control.c_str());
+  if (control) control->unlisten();
   auto end_all = [this] {
     if (sessions) sessions->stop();
     if (rooms) rooms->stop();
@@ -243,10 +244,9 @@ void Keeper::stop() {
 }
 
 void Keeper::wait_until_empty(Clock::time_point latest) {
-  if (!shells || shells->alive() == 0 || Clock::now() > latest) {
-    if (shells) shells->stop();
-    return loop.stop();
-  }
+  const bool late = Clock::now() > latest;
+  if (shells && (shells->alive() == 0 || late)) shells->stop();
+  if (!shells || shells->stopped() || late) return loop.stop();
   loop.after(std::chrono::milliseconds(2), [this, latest] { wait_until_empty(latest); });
 }
 

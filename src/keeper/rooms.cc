@@ -32,6 +32,18 @@ bool same_shape(const Limits& a, const Limits& b) {
 
 std::size_t index(Variant variant) { return static_cast<std::size_t>(variant); }
 
+Error died_while_started() {
+  return Error{.code = Code::unavailable,
+               .message = "the worker died while it started",
+               .remedy = "try again"};
+}
+
+// What a worker says instead of READY.
+Error reported(std::string_view bytes) {
+  if (!bytes.starts_with('\1')) return Error{Code::internal, "the worker spoke nonsense"};
+  return Error::unpack(bytes.substr(1));
+}
+
 }  // namespace
 
 void Rooms::take(const wire::Create& request, Take taken) {
@@ -88,6 +100,13 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
     if (!ruleset) return abandon(start, std::move(ruleset.error()));
     fds.push_back(std::move(*ruleset));
   }
+  jail::CgroupEntrance entrance;
+  if (shell->cgroup && shells_.delegated()) {
+    Result<jail::CgroupEntrance> opened =
+        shell->cgroup->open_entrance(jail::Cgroup::Member::worker);
+    if (!opened) return abandon(start, std::move(opened.error()));
+    entrance = std::move(*opened);
+  }
   const bool limited = shell->oom || shell->cgroup;
   const wire::ForkRequest fork{
       .disk_bytes = shell->limits.disk_bytes,
@@ -96,7 +115,11 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
       .data_bytes = limited ? 0 : shell->limits.memory_bytes,
       .fail_at = fail_at_,
       .recycled = shell->uses > 0 && source != Source::warm ? std::uint8_t{1} : std::uint8_t{0},
-      .rehearse = rehearse == Rehearse::yes ? std::uint8_t{1} : std::uint8_t{0}};
+      .rehearse = rehearse == Rehearse::yes ? std::uint8_t{1} : std::uint8_t{0},
+      .has_ruleset = shell->ruleset ? std::uint8_t{1} : std::uint8_t{0},
+      .has_cgroup = entrance.into ? std::uint8_t{1} : std::uint8_t{0}};
+  if (entrance.into) fds.push_back(std::move(entrance.into));
+  for (Fd& door : entrance.doors) fds.push_back(std::move(door));
   ++shell->uses;
   start->timer = loop_.after(kStartTime, [this, start] {
     abandon(start, Error{Code::timed_out, "starting a worker took too long"});
@@ -121,11 +144,11 @@ void Rooms::worker_forked(const std::shared_ptr<Start>& start, Result<Born> born
   room.worker.lease = born->lease;
   reaper_.watch(born->pid, [this, start](Ending) {
     start->room->worker.pid = -1;
-    abandon(start, Error{Code::internal, "the worker died while it started"});
+    abandon(start, last_words(*start, died_while_started()));
   });
-  if (room.shell->cgroup)
+  if (room.shell->cgroup && !shells_.delegated())
     if (Status s = room.shell->cgroup->join_worker(born->pid); !s)
-      return abandon(start, std::move(s.error()).during("putting the worker into its cgroup"));
+      return abandon(start, last_words(*start, std::move(s.error()).during("its cgroup")));
   start->joined = true;
   conclude(start);
 }
@@ -135,7 +158,7 @@ void Rooms::worker_spoke(const std::shared_ptr<Start>& start) {
       receive_packet(start->room->worker.socket.get(), wire::kMaxFrame, 0, Wait::dont);
   if (!packet) {
     if (packet.error().code == Code::timed_out) return;
-    return abandon(start, Error{Code::internal, "the worker died while it started"});
+    return abandon(start, died_while_started());
   }
   if (Result<wire::Frame> frame = wire::decode_frame(packet->bytes);
       frame && frame->type == wire::Type::ready) {
@@ -143,8 +166,14 @@ void Rooms::worker_spoke(const std::shared_ptr<Start>& start) {
     loop_.unwatch(start->room->worker.socket.get());
     return conclude(start);
   }
-  const std::string text = packet->bytes.starts_with('\1') ? packet->bytes.substr(1) : "nonsense";
-  abandon(start, Error{Code::internal, "the worker said: " + text});
+  abandon(start, reported(packet->bytes));
+}
+
+// Why a worker that is gone did not start, if it could still tell.
+Error Rooms::last_words(const Start& start, Error otherwise) {
+  Result<Packet> packet =
+      receive_packet(start.room->worker.socket.get(), wire::kMaxFrame, 0, Wait::dont);
+  return packet && packet->bytes.starts_with('\1') ? reported(packet->bytes) : otherwise;
 }
 
 void Rooms::conclude(const std::shared_ptr<Start>& start) {

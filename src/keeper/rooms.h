@@ -103,6 +103,7 @@ class Rooms {
                Take taken);
   void worker_forked(const std::shared_ptr<Start>& start, Result<Born> born);
   void worker_spoke(const std::shared_ptr<Start>& start);
+  static Error last_words(const Start& start, Error otherwise);
   void conclude(const std::shared_ptr<Start>& start);
   void abandon(const std::shared_ptr<Start>& start, Error error);
   void watch_room(Room& room);

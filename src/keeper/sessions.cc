@@ -55,25 +55,30 @@ void Sessions::create(const wire::Create& request, std::uint64_t owner, Opened o
 void Sessions::fill(std::uint64_t id, Opened opened) {
   const wire::Create request = sessions_.at(id).request;
   rooms_.take(request, [this, id, opened = std::move(opened)](Result<Rooms::Taken> taken) {
-    Session* session = find(id);
-    if (!taken) {
-      if (session != nullptr) {
-        if (auto after = std::move(session->after_fill)) after();
-        else sessions_.erase(id);
-      }
-      return opened(std::move(taken.error()));
-    }
-    if (session == nullptr || stopping_) {
-      rooms_.give_back(std::move(taken->room), {});
-      return opened(Error{Code::unavailable, "the session was ended meanwhile"});
-    }
-    move_in(*session, std::move(taken->room));
-    if (auto after = std::move(session->after_fill)) {
-      opened(Error{Code::unavailable, "the session was ended meanwhile"});
-      return after();
-    }
-    opened(wire::Opened{id, taken->source});
+    filled(id, std::move(taken), opened);
   });
+}
+
+// A session without a room is never ended otherwise, so it is still there.
+void Sessions::filled(std::uint64_t id, Result<Rooms::Taken> taken, const Opened& opened) {
+  Session& session = sessions_.at(id);
+  const Done done = std::move(session.after_fill);
+  if (!taken) {
+    sessions_.erase(id);
+    opened(std::move(taken.error()));
+    if (done) done(ok());
+    return;
+  }
+  if (done || stopping_) {
+    sessions_.erase(id);
+    opened(Error{Code::unavailable, "the session was ended meanwhile"});
+    rooms_.give_back(std::move(taken->room), [done] {
+      if (done) done(ok());
+    });
+    return;
+  }
+  move_in(session, std::move(taken->room));
+  opened(wire::Opened{id, taken->source});
 }
 
 void Sessions::move_in(Session& session, std::unique_ptr<Room> room) {
@@ -99,17 +104,7 @@ void Sessions::reset(const wire::Reset& request, std::uint64_t owner, Opened ope
     return fill(id, std::move(opened));
   }
   rooms_.refresh(std::move(old), [this, id, opened = std::move(opened)](Result<Rooms::Taken> taken) {
-    Session* now = find(id);
-    if (!taken) {
-      if (now != nullptr) sessions_.erase(id);
-      return opened(std::move(taken.error()));
-    }
-    if (now == nullptr) {
-      rooms_.give_back(std::move(taken->room), {});
-      return opened(Error{Code::unavailable, "the session was ended meanwhile"});
-    }
-    move_in(*now, std::move(taken->room));
-    opened(wire::Opened{id, taken->source});
+    filled(id, std::move(taken), opened);
   });
 }
 
@@ -125,7 +120,7 @@ void Sessions::end(std::uint64_t id, Done done) {
   if (session == nullptr) return done(no_such_session());
   if (!session->room) {  // being made: end it as soon as it is
     if (session->after_fill) return done(Error{Code::conflict, "the session is being ended"});
-    session->after_fill = [this, id, done = std::move(done)] { end(id, done); };
+    session->after_fill = std::move(done);
     return;
   }
   unwatch_now(*session);

@@ -63,10 +63,11 @@ class Sessions {
     std::optional<Cause> killing = {};     // why we are about to kill its worker
     std::uint64_t watched = 0;             // execution
     TimerId deadline = 0;
-    std::function<void()> after_fill = {};  // it is to be ended as soon as it is made
+    Done after_fill = {};                  // it is to be ended as soon as it is made
   };
 
   void fill(std::uint64_t id, Opened opened);
+  void filled(std::uint64_t id, Result<Rooms::Taken> taken, const Opened& opened);
   void move_in(Session& session, std::unique_ptr<Room> room);
   void worker_ended(std::uint64_t id, Death death);
   void deadline_passed(std::uint64_t id);

@@ -16,13 +16,24 @@ constexpr std::chrono::milliseconds kBuildTime{15'000};
 // init and a little air for the helpers of a session.
 constexpr std::uint32_t kOwnProcesses = 4;
 
+Error died_while_built() {
+  return Error{.code = Code::unavailable, .message = "the shell died", .remedy = "try again"};
+}
+
 }  // namespace
 
 Shells::Shells(Loop& loop, Reaper& reaper, jail::CgroupTree* cgroups, BuilderConfig config)
-    : loop_(loop), reaper_(reaper), cgroups_(cgroups), config_(config) {}
+    : loop_(loop), reaper_(reaper), cgroups_(cgroups), config_(std::move(config)) {
+  if (cgroups_ == nullptr) return;
+  Status delegated = cgroups_->delegate(config_.ids.first);
+  if (!delegated)
+    log_warning("sessions join their cgroups the slow way: " + delegated.error().describe());
+  delegated_ = static_cast<bool>(delegated);
+}
 
 Status Shells::start() {
-  Result<Builder> builder = start_builder(config_, builder_.foundation);
+  const auto placed = [this](int pid) { return delegated_ ? cgroups_->join_core(pid) : ok(); };
+  Result<Builder> builder = start_builder(config_, builder_.foundation, placed);
   if (!builder) return std::move(builder.error());
   if (builder_.foundation < 0)
     reaper_.watch(builder->foundation, [this](Ending) { foundation_died(); });
@@ -42,6 +53,7 @@ void Shells::foundation_died() {
 void Shells::builder_died() {
   if (builder_.control) loop_.unwatch(builder_.control.get());
   builder_.control.reset();
+  builder_.pid = -1;
   if (stopping_) return;
   log_warning("the builder died; starting another");
   // What it had not cloned yet will never come; what it had goes on by itself.
@@ -107,12 +119,26 @@ void Shells::build(const Limits& limits, Built built) {
     clean_up(std::move(*shell), {});
     return later(std::move(channel.error()));
   }
-  const BuildShell request{.shell = id,
-                           .slot = (*shell)->slot,
-                           .disk_bytes = limits.disk_bytes,
-                           .inodes = inodes_for(limits),
-                           .fail_at = fail_at_};
-  Status sent = send_build_shell(builder_.control.get(), request, channel->second.get());
+  BuildShell request{.shell = id,
+                     .slot = (*shell)->slot,
+                     .disk_bytes = limits.disk_bytes,
+                     .inodes = inodes_for(limits),
+                     .fail_at = fail_at_};
+  std::vector<int> fds{channel->second.get()};
+  jail::CgroupEntrance entrance;
+  if (delegated_) {
+    Result<jail::CgroupEntrance> opened =
+        (*shell)->cgroup->open_entrance(jail::Cgroup::Member::init);
+    if (!opened) {
+      clean_up(std::move(*shell), {});
+      return later(std::move(opened.error()));
+    }
+    entrance = std::move(*opened);
+    request.has_cgroup = static_cast<bool>(entrance.into);
+    if (entrance.into) fds.push_back(entrance.into.get());
+    for (const Fd& door : entrance.doors) fds.push_back(door.get());
+  }
+  Status sent = send_build_shell(builder_.control.get(), request, fds);
   if (sent)
     sent = loop_.watch(channel->first.get(), EPOLLIN, [this, id](std::uint32_t) {
       read_channel(id);
@@ -141,7 +167,7 @@ void Shells::read_builder() {
     auto handler = std::move(zygote->second);
     zygotes_.erase(zygote);
     if (cloned->pid < 0)
-      handler(Error{Code::internal, cloned->error});
+      handler(std::move(cloned->error));
     else
       handler(cloned->pid);
     return;
@@ -156,16 +182,17 @@ void Shells::read_builder() {
 
 void Shells::init_cloned(Build& build, const Cloned& cloned) {
   const std::uint64_t id = build.shell->id;
-  if (cloned.pid < 0) return fail(id, Error{Code::internal, cloned.error});
+  if (cloned.pid < 0) return fail(id, cloned.error);
   Shell* shell = build.shell.get();
   shell->init = cloned.pid;
   reaper_.watch(shell->init, [this, id, shell](Ending) {
     shell->init_gone = true;
-    if (building_.contains(id)) return fail(id, Error{Code::internal, "the shell died"});
-    if (shell->on_init_gone) shell->on_init_gone();
+    if (building_.contains(id)) return fail(id, last_words(building_.at(id), died_while_built()));
+    if (auto told = std::exchange(shell->on_init_gone, {})) told();  // it may end the shell
   });
-  if (shell->cgroup)
-    if (Status s = shell->cgroup->join_init(shell->init); !s) return fail(id, std::move(s.error()));
+  if (shell->cgroup && !delegated_)
+    if (Status s = shell->cgroup->join_init(shell->init); !s)
+      return fail(id, std::move(s.error()).during("its cgroup"));
   if (Status s = send_packet(build.channel.get(), "go", {}, Wait::dont); !s)
     return fail(id, std::move(s.error()));
 }
@@ -175,15 +202,26 @@ void Shells::read_channel(std::uint64_t id) {
   Result<Packet> packet = receive_packet(build.channel.get(), 4096, 2, Wait::dont);
   if (!packet) {
     if (packet.error().code == Code::timed_out) return;
+    if (packet.error().code != Code::unavailable) return fail(id, std::move(packet.error()));
     if (build.ready) return finish(id);  // exec closed the channel: init stands
-    return fail(id, Error{Code::internal, "the shell died"});
+    return fail(id, died_while_built());
   }
-  if (packet->bytes.empty() || packet->bytes[0] != '\0')
-    return fail(id, Error{Code::internal, packet->bytes.substr(1)});
+  if (!packet->bytes.starts_with('\0'))
+    return fail(id, Error::unpack(std::string_view(packet->bytes).substr(1)));
   if (packet->fds.empty()) return fail(id, Error{Code::internal, "the shell has no home"});
   build.shell->home = std::move(packet->fds[0]);
   if (packet->fds.size() > 1) build.shell->ruleset = std::move(packet->fds[1]);
   build.ready = true;
+}
+
+// Why a shell that is gone could not be built, if it could still tell.
+Error Shells::last_words(const Build& build, Error otherwise) {
+  for (;;) {
+    Result<Packet> packet = receive_packet(build.channel.get(), 4096, 2, Wait::dont);
+    if (!packet) return otherwise;
+    if (!packet->bytes.starts_with('\0'))
+      return Error::unpack(std::string_view(packet->bytes).substr(1));
+  }
 }
 
 void Shells::finish(std::uint64_t id) {

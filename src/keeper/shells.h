@@ -65,9 +65,11 @@ class Shells {
 
   // With those that are being built or taken down.
   std::size_t alive() const { return shells_.size() + building_.size() + retiring_; }
+  bool delegated() const { return delegated_; }
   const Builder& builder() const { return builder_; }
-  // After the last shell: ends the builder and the outer namespaces.
+  // After the last shell: ends the builder and the outer namespaces; stopped() once they are gone.
   void stop();
+  bool stopped() const { return builder_.pid < 0 && builder_.foundation < 0; }
   void inject_fault(std::uint32_t fail_at) { fail_at_ = fail_at; }
 
  private:
@@ -86,6 +88,7 @@ class Shells {
   void restart();
   void init_cloned(Build& build, const Cloned& cloned);
   void read_channel(std::uint64_t id);
+  static Error last_words(const Build& build, Error otherwise);
   void fail(std::uint64_t id, Error error);
   void finish(std::uint64_t id);
   void clean_up(std::unique_ptr<Shell> shell, std::function<void()> gone);
@@ -101,6 +104,7 @@ class Shells {
   std::uint32_t fail_at_ = 0;
   std::size_t retiring_ = 0;
   bool stopping_ = false;
+  bool delegated_ = false;  // builder and zygotes clone straight into sessions' cgroups
   std::vector<std::uint32_t> free_slots_;
   std::unordered_map<std::uint64_t, Build> building_;
   std::unordered_map<std::uint64_t, std::function<void(Result<int>)>> zygotes_;

@@ -8,7 +8,7 @@
 namespace vitrine::wire {
 
 // keeper -> zygote. Descriptors beside it: pidfd of the shell's init, session socket, stdout, stderr,
-// and the Landlock ruleset if there is one.
+// then, as far as there are such: the Landlock ruleset, the v2 cgroup, the doors of v1 cgroups.
 struct ForkRequest {
   std::uint64_t request = 0;
   std::uint64_t disk_bytes = 0;
@@ -18,7 +18,8 @@ struct ForkRequest {
   std::uint32_t fail_at = 0;
   std::uint8_t recycled = 0;
   std::uint8_t rehearse = 0;
-  std::uint8_t zero[2] = {};
+  std::uint8_t has_ruleset = 0;
+  std::uint8_t has_cgroup = 0;
 };
 static_assert(sizeof(ForkRequest) == 48);
 
@@ -31,6 +32,7 @@ struct ForkReply {
 };
 static_assert(sizeof(ForkReply) == 16);
 
-inline constexpr int kForkDescriptors = 5;
+inline constexpr int kForkDescriptors = 4;      // at least
+inline constexpr int kMaxForkDescriptors = 14;  // at most
 
 }  // namespace vitrine::wire

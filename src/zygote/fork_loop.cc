@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "zygote/fork_loop.h"
 
+#include <linux/sched.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -24,14 +25,14 @@ namespace {
 
 struct Received {
   wire::ForkRequest request;
-  std::array<int, wire::kForkDescriptors> fds;
+  std::array<int, wire::kMaxForkDescriptors> fds;
   int count = 0;
 };
 
 // No allocation here: see wire/fork.h.
 bool receive(int control, Received& in) {
   iovec part{&in.request, sizeof in.request};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * wire::kForkDescriptors)> space{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * wire::kMaxForkDescriptors)> space{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -47,18 +48,21 @@ bool receive(int control, Received& in) {
     in.count = static_cast<int>((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
     std::memcpy(in.fds.data(), CMSG_DATA(header), sizeof(int) * static_cast<std::size_t>(in.count));
   }
-  return in.count >= wire::kForkDescriptors - 1;
+  const wire::ForkRequest& request = in.request;
+  return in.count >= wire::kForkDescriptors + request.has_ruleset + request.has_cgroup;
 }
 
 // A child of the keeper, not of the zygote: it outlives zygotes and its status goes to the keeper.
 // glibc caches the thread id; the kernel writes the child's own over it.
-pid_t fork_sibling(int* thread_id) {
-  const unsigned long flags = CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
-#if defined(__x86_64__)
-  return static_cast<pid_t>(::syscall(SYS_clone, flags, 0, 0, thread_id, 0));
-#else
-  return static_cast<pid_t>(::syscall(SYS_clone, flags, 0, 0, 0, thread_id));
-#endif
+pid_t fork_sibling(int* thread_id, int cgroup) {
+  clone_args args{};
+  args.flags = CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
+  args.child_tid = reinterpret_cast<std::uintptr_t>(thread_id);
+  if (cgroup >= 0) {
+    args.flags |= CLONE_INTO_CGROUP;
+    args.cgroup = static_cast<std::uint64_t>(cgroup);
+  }
+  return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
 }
 
 // Names `pid` in a way that the keeper, in another pid namespace, understands.
@@ -81,8 +85,7 @@ bool answer(int control, const wire::ForkReply& reply, pid_t pid) {
 
 [[noreturn]] void refuse(const Error& error, int socket) {
   // Not a frame, so it can never pass for a worker that is ready.
-  const std::string text = "\1" + error.describe();
-  (void)send_packet(socket, text, {}, Wait::dont);
+  (void)send_packet(socket, "\1" + error.pack(), {}, Wait::dont);
   ::_exit(125);
 }
 
@@ -99,11 +102,15 @@ void become_worker(const Received& in, std::span<const sock_filter> filter) {
   jail::WorkerEntry entry{.plan = plan,
                           .sys = jail::Sys(request.fail_at),
                           .shell = Fd(in.fds[0]),
-                          .ruleset = Fd(in.count > 4 ? in.fds[4] : -1),
+                          .ruleset = Fd(request.has_ruleset != 0 ? in.fds[4] : -1),
                           .socket = Fd(in.fds[1]),
                           .out = Fd(in.fds[2]),
                           .err = Fd(in.fds[3]),
+                          .cgroups = {},
                           .filter = filter};
+  const int doors = wire::kForkDescriptors + request.has_ruleset + request.has_cgroup;
+  for (int i = doors; i < in.count; ++i)
+    entry.cgroups[static_cast<std::size_t>(i - doors)] = Fd(in.fds[static_cast<std::size_t>(i)]);
   Status entered = jail::enter(entry);
   if (!entered) refuse(entered.error(), entry.socket ? entry.socket.get() : jail::kSessionSocket);
 }
@@ -130,7 +137,10 @@ Result<Forked> serve_forks(int control, std::span<const sock_filter> zygote_filt
     if (::setns(in.fds[0], CLONE_NEWPID) != 0) {
       reply.error = errno;
     } else {
-      pid = fork_sibling(thread_id);
+      const int cgroup = in.request.has_cgroup != 0
+                             ? in.fds[static_cast<std::size_t>(4 + in.request.has_ruleset)]
+                             : -1;
+      pid = fork_sibling(thread_id, cgroup);
       if (pid == 0) {
         become_worker(in, worker_filter);
         return Forked{.rehearse = in.request.rehearse != 0};

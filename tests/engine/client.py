@@ -98,8 +98,8 @@ class Keeper:
 
     def __init__(self, path: str, timeout: float = PATIENCE) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.connect(path)  # with a time limit it would fail when the backlog is full
         self.socket.settimeout(timeout)
-        self.socket.connect(path)
         self.number = 0
         self.events: list[tuple[str, int, Any]] = []
         self.replies: dict[int, tuple[bytes, list[int]]] = {}
