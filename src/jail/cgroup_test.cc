@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jail/cgroup.h"
 
+#include <linux/sched.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include <cerrno>
 
@@ -47,25 +50,52 @@ TEST_P(RealCgroup, KillsAWorkerAndSparesItsInit) {
   EXPECT_EQ(::kill(init.pid(), 0), 0);
 }
 
-TEST_P(RealCgroup, LetsAProcessWithoutRightsWalkInByItself) {
-  Result<std::vector<Fd>> doors = group_->open_worker_doors();
-  ASSERT_TRUE(doors) << doors.error().describe();
-  Child worker([&] {
-    if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(1);
-    if (!enter_cgroups(*doors)) ::_exit(2);
+// As a zygote does it: clone3 into the v2 group, then by itself through the doors of v1.
+pid_t clone_into(const CgroupEntrance& entrance) {
+  clone_args args{};
+  args.exit_signal = SIGCHLD;
+  if (entrance.into) {
+    args.flags = CLONE_INTO_CGROUP;
+    args.cgroup = static_cast<std::uint64_t>(entrance.into.get());
+  }
+  return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
+}
+
+TEST_P(RealCgroup, LetsADelegateCloneStraightIntoASession) {
+  const uid_t nobody = ::geteuid() == 0 ? 65534 : ::geteuid();
+  Status delegated = tree_->delegate(nobody);
+  ASSERT_TRUE(delegated) << delegated.error().describe();
+  Result<Cgroup> session = tree_->make("s2");
+  ASSERT_TRUE(session) << session.error().describe();
+  ASSERT_TRUE(session->set_limits({.pids = 5}));
+  Result<CgroupEntrance> entrance = session->open_entrance(Cgroup::Member::worker);
+  ASSERT_TRUE(entrance) << entrance.error().describe();
+  Child zygote([&] {
+    if (::setresuid(nobody, nobody, nobody) != 0) ::_exit(1);
+    const pid_t worker = clone_into(*entrance);
+    if (worker < 0) ::_exit(errno);
+    if (worker > 0) {
+      int status = 0;
+      ::waitpid(worker, &status, 0);
+      ::_exit(WEXITSTATUS(status));
+    }
+    for (const Fd& door : entrance->doors)
+      if (!enter_cgroup(door.get())) ::_exit(2);
     for (;;) {
       const pid_t child = ::fork();
       if (child == 0) sleep_for_ever();
       if (child < 0) ::_exit(errno);
     }
   });
-  ASSERT_TRUE(group_->set_limits({.pids = 5}));
-  worker.go();
+  ASSERT_TRUE(tree_->join_core(zygote.pid()));
 
-  EXPECT_EQ(WEXITSTATUS(worker.wait()), EAGAIN) << "the limit of the session holds";
-  EXPECT_TRUE(*group_->worker_populated());
-  EXPECT_TRUE(group_->kill_worker());
-  EXPECT_TRUE(eventually([&] { return !*group_->worker_populated(); }));
+  zygote.go();
+
+  EXPECT_EQ(WEXITSTATUS(zygote.wait()), EAGAIN) << "the limit of the session holds";
+  EXPECT_TRUE(*session->worker_populated());
+  EXPECT_TRUE(session->kill_worker());
+  EXPECT_TRUE(eventually([&] { return !*session->worker_populated(); }));
+  EXPECT_TRUE(session->remove());
 }
 
 TEST_P(RealCgroup, KillsAForkBombWhole) {
