@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/seccomp.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
@@ -227,7 +228,9 @@ TEST(SeccompZygote, MayJoinNamespacesAndForkForItsParent) {
   EXPECT_EQ(behind(Wall::zygote, [] { return error_of(SYS_unshare, 0); }), 0);
   const int both = behind(Wall::zygote, [] {
     // A child of the test itself; it leaves at once.
-    const long child = ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+    clone_args args{};
+    args.flags = CLONE_PARENT;
+    const long child = ::syscall(SYS_clone3, &args, sizeof args);
     if (child == 0) ::_exit(0);
     return child < 0 ? errno : 0;
   });
