@@ -48,6 +48,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   else
     ::execvpe(argv[0], argv.data(), pointers(what.environment).data());
   fail(Error::from_errno("starting " + what.argv[0]).describe());
+  ::_exit(127);
 }
 
 Status write_map(const char* path, const std::string& text) {

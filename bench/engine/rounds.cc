@@ -25,25 +25,34 @@ class Round {
       : options_(options), round_(round), bodies_(bodies), out_(measured) {}
 
   Status run() {
-    for (int i = 0; i < options_.creates; ++i) {
-      if (Status s = raw_fork(); !s) return s;
-      if (Status s = cold(); !s) return s;
-      if (Status s = warm(); !s) return s;
-    }
-    if (Status s = faults(); !s) return s;
-    if (Status s = executions(); !s) return s;
+    for (int i = 0; i < options_.creates; ++i)
+      for (const Step& step : {Step{"a raw fork", &Round::raw_fork}, {"a cold create", &Round::cold},
+                               {"a warm create", &Round::warm}})
+        if (Status s = take(step); !s) return s;
+    for (const Step& step : {Step{"page faults", &Round::faults}, {"executions", &Round::executions}})
+      if (Status s = take(step); !s) return s;
     for (int i = 0; i < options_.bursts; ++i)
-      if (Status s = burst(); !s) return s;
-    if (Status s = raw_rate(bodies_.raw, kNumpy, out_.raw_rate, out_.raw_cpu); !s) return s;
-    if (Status s = one_shots(kLoadedShot, kNumpy, out_.rate, out_.cpu); !s) return s;
-    if (Status s = raw_rate(bodies_.raw_bare, kBare, out_.raw_bare_rate, out_.raw_bare_cpu); !s)
-      return s;
-    if (Status s = one_shots(kBareShot, kBare, out_.bare_rate, out_.bare_cpu); !s) return s;
-    programs();
-    return bodies_.peers ? python_peers() : ok();
+      if (Status s = take({"a burst", &Round::burst}); !s) return s;
+    for (const Step& step : {Step{"raw forks", &Round::raw_rate}, {"one-shots", &Round::rate},
+                             {"bare raw forks", &Round::raw_bare_rate},
+                             {"bare one-shots", &Round::bare_rate}, {"peers", &Round::peers}})
+      if (Status s = take(step); !s) return s;
+    return ok();
   }
 
  private:
+  struct Step {
+    const char* name;
+    Status (Round::*measure)();
+  };
+
+  // Each begins when nothing else is going on.
+  Status take(const Step& step) {
+    Status done = calm();
+    if (done) done = (this->*step.measure)();
+    return done ? ok() : std::move(done.error()).during(step.name);
+  }
+
   Status calm() {
     std::this_thread::sleep_for(kPause);
     if (Status s = bodies_.warm.settle(); !s) return s;
@@ -51,7 +60,6 @@ class Round {
   }
 
   Status raw_fork() {
-    if (Status s = calm(); !s) return s;
     Result<RawTimes> times = time_raw_fork(bodies_.raw, kTrivial);
     if (!times) return std::move(times.error());
     out_.raw_result.add(round_, times->result);
@@ -60,7 +68,6 @@ class Round {
   }
 
   Status cold() {
-    if (Status s = calm(); !s) return s;
     Result<CreateTimes> times = time_create(bodies_.cold, kSession, kTrivial);
     if (!times) return std::move(times.error());
     out_.cold.add(round_, times->result);
@@ -69,7 +76,6 @@ class Round {
   }
 
   Status warm() {
-    if (Status s = calm(); !s) return s;
     Result<CreateTimes> times = time_create(bodies_.warm, kSession, kTrivial);
     if (!times) return std::move(times.error());
     if (times->source != Source::warm) return ++out_.not_warm, ok();
@@ -80,7 +86,6 @@ class Round {
   }
 
   Status faults() {
-    if (Status s = calm(); !s) return s;
     Result<double> raw = faults_of_raw_fork(bodies_.raw);
     if (!raw) return std::move(raw.error());
     Result<double> cold = faults_of_session(bodies_.cold, kSession);
@@ -94,7 +99,6 @@ class Round {
   }
 
   Status executions() {
-    if (Status s = calm(); !s) return s;
     Result<std::vector<double>> times = time_executions(bodies_.warm, kTrivial, options_.executions);
     if (!times) return std::move(times.error());
     for (double time : *times) out_.executed.add(round_, time);
@@ -102,7 +106,6 @@ class Round {
   }
 
   Status burst() {
-    if (Status s = calm(); !s) return s;
     Result<BurstTimes> raw = time_raw_burst(bodies_.raw, kTrivial, kBurst);
     if (!raw) return std::move(raw.error());
     if (Status s = calm(); !s) return s;
@@ -115,8 +118,14 @@ class Round {
     return ok();
   }
 
-  Status raw_rate(RawFork& server, const Cell& cell, Samples& rates, Samples& cpu) {
-    if (Status s = calm(); !s) return s;
+  Status raw_rate() { return raw_forks(bodies_.raw, kNumpy, out_.raw_rate, out_.raw_cpu); }
+  Status rate() { return one_shots(kLoadedShot, kNumpy, out_.rate, out_.cpu); }
+  Status raw_bare_rate() {
+    return raw_forks(bodies_.raw_bare, kBare, out_.raw_bare_rate, out_.raw_bare_cpu);
+  }
+  Status bare_rate() { return one_shots(kBareShot, kBare, out_.bare_rate, out_.bare_cpu); }
+
+  Status raw_forks(RawFork& server, const Cell& cell, Samples& rates, Samples& cpu) {
     const double before = cpu_of_tree(server.pid());
     Result<Rate> rate = rate_of_raw_forks(server, cell, options_.rate_time);
     if (!rate) return std::move(rate.error());
@@ -126,7 +135,6 @@ class Round {
   }
 
   Status one_shots(const wire::Create& request, const Cell& cell, Samples& rates, Samples& cpu) {
-    if (Status s = calm(); !s) return s;
     const double before = cpu_of_tree(bodies_.warm.pid());
     Result<Rate> rate = rate_of_one_shots(bodies_.warm, request, cell, options_.rate_time);
     if (!rate) return std::move(rate.error());
@@ -137,6 +145,11 @@ class Round {
 
   static double cpu_each(double seconds, const Rate& rate) {
     return seconds * 1000 / static_cast<double>(rate.count);
+  }
+
+  Status peers() {
+    programs();
+    return bodies_.peers ? python_peers() : ok();
   }
 
   void programs() {

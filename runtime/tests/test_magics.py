@@ -93,7 +93,7 @@ def test_unknown_magics_name_what_exists(session: Session) -> None:
     done = session.run("x = 1\n%nonsense 5")
     assert done.error is not None and done.error[0] == "SyntaxError"
     assert "%nonsense" in done.error[1] and "%timeit" in done.error[1]
-    assert '  File "<cell 1>", line 2\n    %nonsense 5\n    ^\n' in done.traceback
+    assert '  File "<cell 1>", line 2\n    %nonsense 5\n    ^' in done.traceback
     assert session.run("x").error is not None  # nothing ran
 
     done = session.run("%%nonsense\nx")

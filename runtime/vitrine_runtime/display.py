@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from .channel import CLEAR_OUTPUT, encodable
+from .figures import Figures
 from .mime import Bundle, bundle_of, encode
 from .results import Results
 from .sealed import __builtins__  # noqa: F401
@@ -29,10 +30,11 @@ class DisplayHandle:
 class Display:
     """The functions bound to a session's results."""
 
-    __slots__ = ("_results",)
+    __slots__ = ("_results", "_figures")
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, figures: Figures) -> None:
         self._results = results
+        self._figures = figures
 
     def __call__(
         self,
@@ -61,6 +63,7 @@ class Display:
             if metadata:
                 about.update(metadata)
             self._results.send_bundle(bundle, about, name, update)
+            self._figures.returned(obj)
         return DisplayHandle(self, name) if name else None
 
     def update_display(self, obj: object, *, display_id: str, **options: object) -> None:

@@ -36,10 +36,11 @@ def png_of_figure(figure) -> bytes:
 class Figures:
     """Which figures the current execution has shown, and how."""
 
-    __slots__ = ("_results", "_shown")
+    __slots__ = ("_results", "_shown", "unfinished")
 
     def __init__(self, results: Results) -> None:
         self._results = results
+        self.unfinished = False  # an interrupt came before all figures were sent and closed
         self._shown: dict[int, tuple[str, float]] = {}  # id of figure -> display id, when
 
     def begin(self) -> None:
@@ -71,7 +72,16 @@ class Figures:
 
     def end(self) -> None:
         """The end of an execution: emits and closes, like a notebook."""
+        self.unfinished = True
         self.show(close=True)
+        self.unfinished = False
+
+    def discard(self) -> None:
+        """Closes without drawing: after an interrupt nobody waits for pictures."""
+        self.unfinished = True
+        for manager in _managers():
+            _close(manager)
+        self.unfinished = False
 
     def emit(self, figure, again_after: float = 0.0) -> None:
         shown = self._shown.get(id(figure))

@@ -131,8 +131,10 @@ def _same(item: object) -> object:
 def _png_of_image(image) -> bytes:
     import io
 
-    if image.mode not in ("1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA"):
-        image = image.convert("RGBA" if image.mode in ("PA", "La", "RGBa") else "RGB")
     out = io.BytesIO()
-    image.save(out, "PNG")
+    try:
+        image.save(out, "PNG")
+    except (OSError, ValueError, KeyError):  # a mode that PNG does not know
+        out = io.BytesIO()
+        image.convert("RGB").save(out, "PNG")
     return out.getvalue()

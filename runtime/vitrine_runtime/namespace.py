@@ -49,9 +49,16 @@ class Namespace:
         shown = self._shown
         if "_" in names and not (shown and names["_"] is shown[0]):
             return
-        self._shown = (value, *shown[:2])
-        for name, item in zip(("_", "__", "___"), self._shown, strict=False):
-            names[name] = item
+        names["_"] = value
+        if not shown:
+            self._shown = (value,)
+            return
+        names["__"] = shown[0]
+        if len(shown) == 1:
+            self._shown = (value, shown[0])
+            return
+        names["___"] = shown[1]
+        self._shown = (value, shown[0], shown[1])
 
     def forget(self) -> None:
         """After a rehearsal: as if nothing had been shown."""

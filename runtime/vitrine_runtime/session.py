@@ -53,7 +53,7 @@ class Session:
         self.results = Results(self.channel)
         self.stdin = Stdin(self.channel, self.results)
         self.figures = Figures(self.results)
-        self.display = Display(self.results)
+        self.display = Display(self.results, self.figures)
         self.builtins = Builtins()
         self.imports = ImportHooks()
         self.loop = Loop()
@@ -117,6 +117,8 @@ class Session:
         try:
             self.channel.executing(execution.id)
             gate.open()
+            if self.figures.unfinished:
+                self.figures.discard()
             try:
                 value = self.runner.run_cell(execution.code)
             except BaseException as raised:
@@ -136,7 +138,10 @@ class Session:
             elif value is not None:
                 self._show(value)
             if self.figures.any_open():
-                self.figures.end()
+                if execution.outcome == INTERRUPTED:
+                    self.figures.discard()
+                else:
+                    self.figures.end()
             self.streams.flush_foreign()
             if error is None:
                 execution.outcome = OK

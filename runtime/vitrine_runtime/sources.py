@@ -73,9 +73,10 @@ class Sources:
         return list(self._entries)
 
     def _evict(self, keep: str) -> None:
-        for name in list(self._entries):
-            if self._chars <= MAX_CHARS and len(self._entries) <= MAX_CELLS:
+        entries = self._entries
+        while self._chars > MAX_CHARS or len(entries) > MAX_CELLS:
+            oldest = next(iter(entries))
+            if oldest == keep:  # one cell larger than all that may be kept
                 return
-            if name != keep:
-                self._chars -= self._entries.pop(name)[0]
-                _cache.pop(name, None)
+            self._chars -= entries.pop(oldest)[0]
+            _cache.pop(oldest, None)

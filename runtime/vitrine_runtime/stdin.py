@@ -38,7 +38,7 @@ class Stdin:
     def adopt(self) -> None:
         try:
             stat = _fstat(0)
-            self._identity = (stat.st_dev, stat.st_ino)
+            self._identity = (stat[1], stat[2])  # inode, device
         except OSError:
             self._identity = None
 
@@ -73,7 +73,7 @@ class Stdin:
             stat = _fstat(0)
         except (OSError, ValueError, AttributeError):
             return False
-        return (stat.st_dev, stat.st_ino) == self._identity
+        return (stat[1], stat[2]) == self._identity
 
     def read_line(self, prompt: str, password: bool = False) -> str:
         """One line without its end, as input() gives it. EOFError says what to do."""

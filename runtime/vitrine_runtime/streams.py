@@ -59,7 +59,7 @@ class Streams:
         self.out, self.err = _open_as_pipes()
         self._troubles: list[str] = []
         self._spare: dict[int, int] = {}
-        self._identity: dict[int, tuple[int, int]] = {}
+        self._identity: dict[int, tuple[int, int]] = {}  # inode, device
 
     def install(self) -> None:
         sys.stdout = sys.__stdout__ = self.out
@@ -70,7 +70,7 @@ class Streams:
         for fd in (1, 2):
             try:
                 stat = _fstat(fd)
-                self._identity[fd] = (stat.st_dev, stat.st_ino)
+                self._identity[fd] = (stat[1], stat[2])
                 self._spare[fd] = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, SPARE_FROM)
             except OSError:
                 self._identity.pop(fd, None)
@@ -126,18 +126,21 @@ class Streams:
 
     def intact(self) -> bool:
         """The cheap question asked after every execution."""
+        out, err = self.out, self.err
         try:
-            return (
-                not self._troubles
-                and sys.stdout is self.out
-                and sys.stderr is self.err
-                and not self.out.closed
-                and not self.err.closed
-                and self._same_file(1)
-                and self._same_file(2)
-            )
-        except (AttributeError, ValueError):  # deleted, detached
+            if sys.stdout is not out or sys.stderr is not err or self._troubles:
+                return False
+            if out.closed or err.closed:
+                return False
+            if len(self._identity) == 2:
+                stat = _fstat(1)
+                if (stat[1], stat[2]) != self._identity[1]:
+                    return False
+                stat = _fstat(2)
+                return (stat[1], stat[2]) == self._identity[2]
+        except (AttributeError, ValueError, OSError):  # deleted, detached, closed
             return False
+        return True
 
     def _same_file(self, fd: int) -> bool:
         expected = self._identity.get(fd)
@@ -147,7 +150,7 @@ class Streams:
             stat = _fstat(fd)
         except OSError:
             return False
-        return (stat.st_dev, stat.st_ino) == expected
+        return (stat[1], stat[2]) == expected
 
     def _restore(self, fd: int) -> bool:
         spare = self._spare.get(fd)

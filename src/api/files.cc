@@ -211,9 +211,8 @@ Task<void> FileRoutes::put(Exchange& exchange) {
   Result<wire::Done> done = expect<wire::Done>(co_await registry.keeper().call(
       wire::CommitFile{session->engine, path, opened->hidden}));
   if (!done) co_return co_await refuse(exchange, done.error());
-  co_await exchange.respond(
-      http::status::created, "application/json",
-      json::serialize(json::object{{"path", path}, {"size", *received}}));
+  const json::object stored{{"path", path}, {"size", *received}};
+  co_await exchange.respond(http::status::created, "application/json", json::serialize(stored));
 }
 
 Task<void> FileRoutes::remove(Exchange& exchange) {
@@ -269,9 +268,8 @@ Task<void> FileRoutes::list(Exchange& exchange) {
         {"size", entry.size},
         {"modified_ms", entry.modified_ms}});
   }
-  co_await exchange.respond(
-      http::status::ok, "application/json",
-      json::serialize(json::object{{"path", path}, {"files", std::move(files)}}));
+  const json::object listing{{"path", path}, {"files", std::move(files)}};
+  co_await exchange.respond(http::status::ok, "application/json", json::serialize(listing));
 }
 
 Task<bool> FileRoutes::archive(Exchange& exchange, Session& session, const std::string& path,
@@ -308,9 +306,9 @@ Task<void> FileRoutes::send_archive(Exchange& exchange, Session& session,
       co_await registry.keeper().call(wire::ListFiles{session.engine, path, ""}));
   if (!first) co_return co_await refuse(exchange, first.error());
   const std::string name = path.empty() ? "home" : path.substr(path.rfind('/') + 1);
-  co_await exchange.stream(http::status::ok, "application/x-tar", std::nullopt,
-                           {{"Content-Disposition", disposition(name + ".tar")},
-                            {"Cache-Control", "no-store"}});
+  const std::vector<Header> headers{{"Content-Disposition", disposition(name + ".tar")},
+                                    {"Cache-Control", "no-store"}};
+  co_await exchange.stream(http::status::ok, "application/x-tar", std::nullopt, headers);
   std::size_t entries = 0;
   if (!co_await archive(exchange, session, path, "", 0, entries)) co_return;
   if (co_await exchange.write(tar_end())) co_await exchange.finish();

@@ -140,9 +140,9 @@ Task<void> Native::create(Exchange& exchange) {
   Result<std::shared_ptr<Session>> session = co_await registry.create(std::move(spec));
   if (!session) co_return co_await respond(exchange, creation_problem(session.error()));
   exchange.session_id = (*session)->id;
+  const std::vector<Header> headers{{"Location", "/v1/sessions/" + (*session)->id}};
   co_await exchange.respond(http::status::created, "application/json",
-                            json::serialize(session_object(**session)),
-                            {{"Location", "/v1/sessions/" + (*session)->id}});
+                            json::serialize(session_object(**session)), headers);
 }
 
 Task<void> Native::list(Exchange& exchange) {
@@ -195,8 +195,8 @@ Task<void> Native::wait(Exchange& exchange, Session& session,
 
 Task<void> Native::stream_execution(Exchange& exchange, Session& session,
                                     std::shared_ptr<Execution> execution) {
-  co_await exchange.stream(http::status::ok, "application/x-ndjson", std::nullopt,
-                           {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}});
+  const std::vector<Header> headers{{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
+  co_await exchange.stream(http::status::ok, "application/x-ndjson", std::nullopt, headers);
   execution->attach();
   std::size_t cursor = 0;
   bool there = true;

@@ -73,6 +73,12 @@ Error Error::with_remedy(std::string_view text) && {
   return std::move(*this);
 }
 
+Error Error::as_ours() && {
+  if (code == Code::not_found || code == Code::invalid_argument || code == Code::conflict)
+    code = Code::internal;
+  return std::move(*this);
+}
+
 std::string Error::describe() const {
   std::string text = std::string(to_string(code)) + ": " + message;
   if (!detail.empty()) text += " (" + detail + ")";

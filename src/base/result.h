@@ -43,6 +43,10 @@ struct Error {
   // One line for a log: code, message, detail, remedy.
   std::string describe() const;
 
+  // For work that nobody outside asked for in such detail: what was not found, wrong or in conflict
+  // there is our own trouble, `internal` to whoever asked for the whole.
+  Error as_ours() &&;
+
   // All of it as bytes, from one of our processes to another. What cannot be unpacked is `internal`.
   std::string pack() const;
   static Error unpack(std::string_view packed);

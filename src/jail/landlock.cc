@@ -45,32 +45,43 @@ int create_ruleset(const RulesetAttributes* attributes, std::size_t size, unsign
   return static_cast<int>(::syscall(SYS_landlock_create_ruleset, attributes, size, flags));
 }
 
-bool has_scope(std::uint64_t scope) {
+// Only a kernel that does not know it may do without: any other failure would weaken the wall.
+Result<bool> has_scope(Sys& sys, std::uint64_t scope) {
   const RulesetAttributes attributes{.scoped = scope};
-  return static_cast<bool>(Fd(create_ruleset(&attributes, sizeof attributes, 0)));
+  if (Fd(sys(create_ruleset, &attributes, sizeof attributes, 0u))) return true;
+  if (errno == EINVAL || errno == E2BIG) return false;
+  return Error::from_errno("asking for a Landlock scope");
 }
 
-Result<Fd> open_path(int root, const std::string& path) {
+int openat2(int root, const char* path, open_how* how) {
+  return static_cast<int>(::syscall(SYS_openat2, root, path, how, sizeof *how));
+}
+
+int add_rule(int ruleset, const landlock_path_beneath_attr* rule) {
+  return static_cast<int>(
+      ::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, rule, 0));
+}
+
+Result<Fd> open_path(Sys& sys, int root, const std::string& path) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = root == AT_FDCWD ? RESOLVE_NO_MAGICLINKS : RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  Fd file(static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
+  Fd file(sys(openat2, root, path.c_str(), &how));
   if (file) return file;
   Error error = Error::from_errno("opening a path for its Landlock rule");
   error.detail = path;
   return error;
 }
 
-Status add_path(int ruleset, const LandlockPath& path, std::uint64_t access, int root) {
-  Result<Fd> file = open_path(root, path.path);
+Status add_path(Sys& sys, int ruleset, const LandlockPath& path, std::uint64_t access, int root) {
+  Result<Fd> file = open_path(sys, root, path.path);
   if (!file) {
     const bool missing = file.error().code == Code::not_found;
     if (missing && path.presence == Presence::optional) return ok();
     return std::move(file.error());
   }
   const landlock_path_beneath_attr rule{.allowed_access = access, .parent_fd = file->get()};
-  if (::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0)
-    return ok();
+  if (sys(add_rule, ruleset, &rule) == 0) return ok();
   Error error = Error::from_errno("adding a Landlock rule");
   error.detail = path.path;
   return error;
@@ -78,20 +89,24 @@ Status add_path(int ruleset, const LandlockPath& path, std::uint64_t access, int
 
 }  // namespace
 
-Result<int> landlock_abi() {
-  const int abi = create_ruleset(nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+Result<int> landlock_abi(Sys& sys) {
+  const int abi = sys(create_ruleset, nullptr, std::size_t{0}, LANDLOCK_CREATE_RULESET_VERSION);
   if (abi >= 0) return abi;
   if (errno == ENOSYS || errno == EOPNOTSUPP) return 0;
   return Error::from_errno("asking for the Landlock version");
 }
 
-Result<LandlockSupport> landlock_support() {
-  Result<int> abi = landlock_abi();
+Result<LandlockSupport> landlock_support(Sys& sys) {
+  Result<int> abi = landlock_abi(sys);
   if (!abi) return std::move(abi.error());
   LandlockSupport support{.abi = *abi};
   const std::uint64_t promised = promised_by(*abi).scopes;
-  for (std::uint64_t scope : {kLandlockScopeAbstract, kLandlockScopeSignal})
-    if ((promised & scope) != 0 && has_scope(scope)) support.scopes |= scope;
+  for (std::uint64_t scope : {kLandlockScopeAbstract, kLandlockScopeSignal}) {
+    if ((promised & scope) == 0) continue;
+    Result<bool> has = has_scope(sys, scope);
+    if (!has) return std::move(has.error());
+    if (*has) support.scopes |= scope;
+  }
   return support;
 }
 
@@ -128,9 +143,9 @@ LandlockRules session_rules(const LandlockSupport& support, Tcp tcp) {
   return rules;
 }
 
-Result<Fd> make_ruleset(const LandlockRules& rules, int root) {
+Result<Fd> make_ruleset(Sys& sys, const LandlockRules& rules, int root) {
   const RulesetAttributes attributes{rules.handled_fs, rules.handled_net, rules.scoped};
-  Fd ruleset(create_ruleset(&attributes, sizeof attributes, 0));
+  Fd ruleset(sys(create_ruleset, &attributes, sizeof attributes, 0u));
   if (!ruleset) {
     const int reason = errno;
     Error error = Error::from_errno("making a Landlock ruleset", reason);
@@ -140,16 +155,19 @@ Result<Fd> make_ruleset(const LandlockRules& rules, int root) {
   for (const LandlockPath& path : rules.paths) {
     const std::uint64_t access = path.access & rules.handled_fs;
     if (access == 0) continue;  // not handled, so not refused either
-    if (Status done = add_path(ruleset.get(), path, access, root); !done)
+    if (Status done = add_path(sys, ruleset.get(), path, access, root); !done)
       return std::move(done.error());
   }
   return ruleset;
 }
 
-Status restrict_self(int ruleset) {
-  if (::syscall(SYS_landlock_restrict_self, ruleset, kQuiet) == 0) return ok();
+Status restrict_self(Sys& sys, int ruleset) {
+  const auto restrict = [](int fd, unsigned flags) {
+    return static_cast<int>(::syscall(SYS_landlock_restrict_self, fd, flags));
+  };
+  if (sys(restrict, ruleset, kQuiet) == 0) return ok();
   // Before ABI 7 there are no flags, and no log.
-  if (errno == EINVAL && ::syscall(SYS_landlock_restrict_self, ruleset, 0) == 0) return ok();
+  if (errno == EINVAL && sys(restrict, ruleset, 0u) == 0) return ok();
   return Error::from_errno("entering the Landlock domain");
 }
 

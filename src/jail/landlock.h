@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "jail/sys.h"
 
 namespace vitrine::jail {
 
@@ -49,8 +50,8 @@ struct LandlockSupport {
 enum class Tcp { unrestricted, refused };
 
 // 0 = the kernel has no Landlock, or it is switched off.
-Result<int> landlock_abi();
-Result<LandlockSupport> landlock_support();
+Result<int> landlock_abi(Sys& sys);
+Result<LandlockSupport> landlock_support(Sys& sys);
 
 // What `abi` says it has.
 LandlockSupport promised_by(int abi);
@@ -61,12 +62,30 @@ inline LandlockRules session_rules(int abi) { return session_rules(promised_by(a
 // `root` is a directory in which the paths are resolved (no link leads out of it), or AT_FDCWD for
 // the process's own root. `not_found` for a required path that is missing, `unsupported` if the
 // kernel does not know a right or scope.
-Result<Fd> make_ruleset(const LandlockRules& rules, int root);
+Result<Fd> make_ruleset(Sys& sys, const LandlockRules& rules, int root);
 
 // Binds the calling thread, which must have no_new_privs or CAP_SYS_ADMIN. Async-signal-safe and
 // free of allocations unless it fails. Refusals are not logged: session code could flood the host's
 // log.
-Status restrict_self(int ruleset);
+Status restrict_self(Sys& sys, int ruleset);
+
+// Where no fault is to be injected.
+inline Result<int> landlock_abi() {
+  Sys sys;
+  return landlock_abi(sys);
+}
+inline Result<LandlockSupport> landlock_support() {
+  Sys sys;
+  return landlock_support(sys);
+}
+inline Result<Fd> make_ruleset(const LandlockRules& rules, int root) {
+  Sys sys;
+  return make_ruleset(sys, rules, root);
+}
+inline Status restrict_self(int ruleset) {
+  Sys sys;
+  return restrict_self(sys, ruleset);
+}
 
 // Rights and scopes newer than the headers we build with.
 inline constexpr std::uint64_t kLandlockFsTruncate = 1ull << 14;    // ABI 3

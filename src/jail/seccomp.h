@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "jail/sys.h"
 
 namespace vitrine::jail {
 
@@ -37,7 +38,11 @@ Result<Filters> compile_filters(std::string_view policy, Processor processor);
 
 // Loads a program into the calling thread, which must have no_new_privs or CAP_SYS_ADMIN.
 // Async-signal-safe and free of allocations unless it fails.
-Status install_filter(std::span<const sock_filter> program);
+Status install_filter(Sys& sys, std::span<const sock_filter> program);
+inline Status install_filter(std::span<const sock_filter> program) {
+  Sys sys;
+  return install_filter(sys, program);
+}
 
 // The program's bytes, valid as long as the program. They mean the same only on this machine.
 std::string_view filter_bytes(std::span<const sock_filter> program);

@@ -10,13 +10,16 @@
 
 namespace vitrine::jail {
 
-Status install_filter(std::span<const sock_filter> program) {
+Status install_filter(Sys& sys, std::span<const sock_filter> program) {
   if (program.empty() || program.size() > BPF_MAXINSNS)
     return Error{Code::invalid_argument, "a system call filter has an impossible length"};
   // The kernel only reads; its struct is not const-correct.
   sock_fprog whole{static_cast<unsigned short>(program.size()),
                    const_cast<sock_filter*>(program.data())};
-  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &whole) != 0)
+  const auto load = [](const sock_fprog* filter) {
+    return static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter));
+  };
+  if (sys(load, &whole) != 0)
     return Error::from_errno("loading a system call filter");
   return ok();
 }

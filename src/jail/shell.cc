@@ -135,10 +135,10 @@ Status open_home(ShellBuild& build) {
 }
 
 Status prepare_landlock(ShellBuild& build) {
-  Result<LandlockSupport> support = landlock_support();
+  Result<LandlockSupport> support = landlock_support(build.sys);
   if (!support) return std::move(support.error());
   if (support->abi == 0) return ok();  // told by info; namespaces and seccomp still hold
-  Result<Fd> ruleset = make_ruleset(session_rules(*support), AT_FDCWD);
+  Result<Fd> ruleset = make_ruleset(build.sys, session_rules(*support), AT_FDCWD);
   if (!ruleset) return std::move(ruleset.error());
   build.ruleset = std::move(*ruleset);
   return ok();
@@ -163,6 +163,7 @@ Status die_with_keeper(ShellBuild& build) {
 Status report_ready(ShellBuild& build) {
   std::vector<int> fds{build.home.get()};
   if (build.ruleset) fds.push_back(build.ruleset.get());
+  if (build.sys.fails()) return Error::from_errno("telling the keeper");
   return send_packet(build.channel, std::string_view("\0ready", 6), fds);
 }
 

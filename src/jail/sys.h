@@ -17,8 +17,8 @@ class Sys {
   // sys(::mount, source, target, ...) calls mount(source, target, ...).
   template <class Call, class... Arguments>
   auto operator()(Call call, Arguments... arguments) -> decltype(call(arguments...)) {
-    if (left_ != 0 && --left_ == 0) {
-      errno = EIO;
+    static_assert(!std::is_same_v<decltype(call(arguments...)), bool>, "-1 would be true");
+    if (fails()) {
       if constexpr (std::is_pointer_v<decltype(call(arguments...))>)
         return nullptr;
       else
@@ -26,6 +26,16 @@ class Sys {
     }
     return call(arguments...);
   }
+
+  // For what is called elsewhere, or answers otherwise: true if it must not be called, but has failed.
+  bool fails() {
+    if (left_ == 0 || --left_ != 0) return false;
+    errno = EIO;
+    return true;
+  }
+
+  // After a fork: the next calls are the other process's, so that no two of them share a number.
+  void skip(std::uint32_t calls) { left_ = left_ > calls ? left_ - calls : 0; }
 
  private:
   std::uint32_t left_;

@@ -98,9 +98,9 @@ Status refresh_scratch(WorkerEntry& entry) {
   if (Status s = mount_tree(entry.sys, scratch_mounts(root), ""); !s) return s;
   if (entry.sys(::unshare, CLONE_NEWIPC) != 0) return Error::from_errno("making an ipc namespace");
   if (entry.ruleset) {
-    Result<LandlockSupport> support = landlock_support();
+    Result<LandlockSupport> support = landlock_support(entry.sys);
     if (!support) return std::move(support.error());
-    Result<Fd> ruleset = make_ruleset(session_rules(*support), AT_FDCWD);
+    Result<Fd> ruleset = make_ruleset(entry.sys, session_rules(*support), AT_FDCWD);
     if (!ruleset) return std::move(ruleset.error());
     entry.ruleset = std::move(*ruleset);
   }
@@ -136,7 +136,7 @@ Status become_sandbox(WorkerEntry& entry) {
   if (entry.sys(::setresuid, kSandboxId, kSandboxId, kSandboxId) != 0)
     return Error::from_errno("taking the user id");
   if (entry.sys(::setsid) < 0) return Error::from_errno("starting a session of its own");
-  ::umask(022);
+  ::umask(022);  // cannot fail
   return ok();
 }
 
@@ -175,14 +175,14 @@ Status drop_worker_privileges(WorkerEntry& entry) {
 
 Status enter_landlock(WorkerEntry& entry) {
   if (!entry.ruleset) return ok();
-  Status done = restrict_self(entry.ruleset.get());
+  Status done = restrict_self(entry.sys, entry.ruleset.get());
   entry.ruleset.reset();
   return done;
 }
 
 Status install_seccomp(WorkerEntry& entry) {
   if (entry.filter.empty()) return Error{Code::internal, "there is no filter to install"};
-  return install_filter(entry.filter);
+  return install_filter(entry.sys, entry.filter);
 }
 
 Status enter(WorkerEntry& entry) {

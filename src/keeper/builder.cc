@@ -46,22 +46,26 @@ pid_t clone_process(std::uint64_t flags, int cgroup = -1) {
   return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
 }
 
-bool close_all(unsigned first, unsigned last) {
-  return ::syscall(SYS_close_range, first, last, 0) == 0;
+int close_all(unsigned first, unsigned last) {
+  return static_cast<int>(::syscall(SYS_close_range, first, last, 0));
 }
 
-Status write_map(int proc, pid_t pid, const char* map, const std::string& text) {
+Status write_map(jail::Sys& sys, int proc, pid_t pid, const char* map, const std::string& text) {
   const std::string path = std::to_string(pid) + "/" + map;
+  if (sys.fails()) return Error::from_errno(std::string("writing ") + map);
   return write_file(proc, path.c_str(), text);
 }
 
+constexpr std::uint32_t kMaps = 3;  // writes of map_ids
+
 // `proc` is a directory of a /proc that numbers processes as the caller does.
-Status map_ids(int proc, pid_t pid, unsigned inside, std::uint32_t outside, std::uint32_t count) {
+Status map_ids(jail::Sys& sys, int proc, pid_t pid, unsigned inside, std::uint32_t outside,
+               std::uint32_t count) {
   const std::string line = std::to_string(inside) + " " + std::to_string(outside) + " " +
                            std::to_string(count) + "\n";
-  if (Status s = write_map(proc, pid, "setgroups", "deny"); !s) return s;
-  if (Status s = write_map(proc, pid, "uid_map", line); !s) return s;
-  return write_map(proc, pid, "gid_map", line);
+  if (Status s = write_map(sys, proc, pid, "setgroups", "deny"); !s) return s;
+  if (Status s = write_map(sys, proc, pid, "uid_map", line); !s) return s;
+  return write_map(sys, proc, pid, "gid_map", line);
 }
 
 // A layer, opened in this mount namespace: a descriptor from another one cannot be bound.
@@ -105,13 +109,13 @@ jail::RootPlan root_plan(jail::RootKind kind, std::uint64_t disk_bytes, std::uin
 }
 
 // Brings up `lo` in this thread's network namespace.
-Status raise_loopback() {
-  Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+Status raise_loopback(jail::Sys& sys) {
+  Fd socket(sys(::socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return Error::from_errno("opening a socket");
   ifreq request{};
   std::strcpy(request.ifr_name, "lo");
   request.ifr_flags = IFF_UP | IFF_RUNNING;
-  if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) != 0)
+  if (sys(::ioctl, socket.get(), SIOCSIFFLAGS, &request) != 0)
     return Error::from_errno("raising the loopback interface");
   return ok();
 }
@@ -122,14 +126,17 @@ Status raise_loopback() {
 }
 
 [[noreturn]] void run_shell(const BuildShell& request, const std::vector<Fd>& fds,
-                            int init_program) {
+                            int init_program, jail::Sys sys) {
   // Only its own descriptors; the builder may hold others.
   std::vector<Fd> kept;
-  for (const Fd& fd : fds) kept.emplace_back(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAbove));
-  kept.emplace_back(::fcntl(init_program, F_DUPFD_CLOEXEC, kAbove));
-  const int last = kept.back().get();
-  if (last != kAbove + static_cast<int>(fds.size())) ::_exit(125);
-  if (!close_all(0, kAbove - 1) || !close_all(static_cast<unsigned>(last) + 1, ~0U)) ::_exit(125);
+  for (const Fd& fd : fds) kept.emplace_back(sys(::fcntl, fd.get(), F_DUPFD_CLOEXEC, kAbove));
+  kept.emplace_back(sys(::fcntl, init_program, F_DUPFD_CLOEXEC, kAbove));
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    if (kept[i].get() != kAbove + static_cast<int>(i))
+      report_and_exit(fds[0].get(), Error::from_errno("descriptors: moving one"));
+  const auto last = static_cast<unsigned>(kept.back().get());
+  if (sys(close_all, 0u, kAbove - 1u) != 0 || sys(close_all, last + 1, ~0U) != 0)
+    report_and_exit(kAbove, Error::from_errno("descriptors: closing the others"));
   Fd kept_init = std::move(kept.back());
   Fd kept_channel = std::move(kept.front());
   kept.pop_back();
@@ -141,7 +148,7 @@ Status raise_loopback() {
       .root = root_plan(jail::RootKind::session, request.disk_bytes, request.inodes),
       .fail_at = request.fail_at};
   jail::ShellBuild build{.plan = plan,
-                         .sys = jail::Sys(request.fail_at),
+                         .sys = sys,
                          .init_program = kept_init.get(),
                          .channel = kept_channel.get(),
                          .cgroups = std::move(kept),
@@ -154,17 +161,22 @@ Result<pid_t> clone_shell(const BuildShell& request, const std::vector<Fd>& fds,
                           const BuilderConfig& config, int proc) {
   // The network namespace is made here, so it belongs to the outer user namespace: session code has
   // no capability over it.
-  if (::unshare(CLONE_NEWNET) != 0) return Error::from_errno("making a network namespace");
-  if (Status s = raise_loopback(); !s) return std::move(s.error());
-  const pid_t pid = clone_process(CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
-                                      CLONE_NEWIPC | CLONE_NEWUTS,
-                                  request.has_cgroup ? fds[1].get() : -1);
+  jail::Sys sys(request.fail_at);
+  if (sys(::unshare, CLONE_NEWNET) != 0) return Error::from_errno("making a network namespace");
+  if (Status s = raise_loopback(sys); !s) return std::move(s.error());
+  constexpr std::uint64_t kNamespaces =
+      CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+  const pid_t pid =
+      sys(clone_process, CLONE_PARENT | kNamespaces, request.has_cgroup ? fds[1].get() : -1);
   if (pid < 0) return Error::from_errno("cloning a shell");
-  if (pid == 0) run_shell(request, fds, config.init_program);
+  if (pid == 0) {
+    sys.skip(kMaps);
+    run_shell(request, fds, config.init_program, sys);
+  }
   const std::uint32_t outside = config.ids.count > 1 ? 1 + request.slot : 0;
-  if (Status s = map_ids(proc, pid, jail::kSandboxId, outside, 1); !s) {
+  if (Status s = map_ids(sys, proc, pid, jail::kSandboxId, outside, 1); !s) {
     ::kill(pid, SIGKILL);  // a child of the keeper, which reaps it; it never saw GO
-    return std::move(s.error());
+    return std::move(s.error()).during("mapping its ids");
   }
   return pid;
 }
@@ -182,7 +194,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   for (const Fd& fd : fds) high.push_back(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAbove));
   for (std::size_t i = 0; i < high.size(); ++i)
     if (high[i] < 0 || ::dup3(high[i], targets[i], O_CLOEXEC) < 0) ::_exit(125);
-  if (!close_all(kWorkerFilter + 1, ~0U)) ::_exit(125);
+  if (close_all(kWorkerFilter + 1, ~0U) != 0) ::_exit(125);
 
   Result<Packet> go = receive_packet(kZygoteControl, 16, 0);
   if (!go) ::_exit(125);
@@ -349,7 +361,7 @@ void wait_for_keeper(int control) {
   BuilderConfig inside = config;
   inside.init_program = ::fcntl(config.init_program, F_DUPFD_CLOEXEC, 100);
   if (control != 100 || inside.init_program != 101) ::_exit(125);
-  if (!close_all(3, 99) || !close_all(102, ~0U)) ::_exit(125);
+  if (close_all(3, 99) != 0 || close_all(102, ~0U) != 0) ::_exit(125);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -384,7 +396,8 @@ Result<Builder> start_builder(const BuilderConfig& config, int foundation,
   if (Status s = placed(pid); !s) return abandon(std::move(s.error()));
   if (foundation < 0) {
     Fd proc(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (Status s = map_ids(proc.get(), pid, 0, config.ids.first, config.ids.count); !s)
+    jail::Sys sys;
+    if (Status s = map_ids(sys, proc.get(), pid, 0, config.ids.first, config.ids.count); !s)
       return abandon(std::move(s.error()).during("mapping the outer ids"));
   }
   if (Status s = send_packet(builder.control.get(), "go"); !s) return abandon(std::move(s.error()));

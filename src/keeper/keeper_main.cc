@@ -28,6 +28,7 @@ namespace {
 
 constexpr std::uint32_t kOuterIds = 65536;
 constexpr std::chrono::seconds kStopTime{5};
+constexpr std::uint32_t kMaxStartFailures = 6;  // in a row, until we give up
 
 // A copy in memory that nobody can change: what runs as pid 1 is not a file of the host.
 Result<Fd> sealed_copy(const std::string& name, std::string_view bytes) {
@@ -47,6 +48,15 @@ Result<Fd> sealed_program(const std::string& path) {
   Result<Fd> memory = sealed_copy("init", *bytes);
   if (memory && ::fchmod(memory->get(), 0755) != 0) return Error::from_errno("marking init");
   return memory;
+}
+
+// {of a shell, of a worker}; a test may rewrite the file while we run.
+std::pair<std::uint32_t, std::uint32_t> fault_numbers(const Options& options) {
+  std::pair numbers(options.shell_fault, options.worker_fault);
+  if (options.faults.empty()) return numbers;
+  if (Result<std::string> text = read_file(AT_FDCWD, options.faults.c_str()))
+    std::sscanf(text->c_str(), "%u %u", &numbers.first, &numbers.second);
+  return numbers;
 }
 
 struct Keeper {
@@ -73,6 +83,7 @@ struct Keeper {
   std::optional<Sessions> sessions;
   std::optional<Control> control;
   std::optional<Front> front;
+  std::string instance;  // tells this keeper from all others, before and after
   bool announced = false;
   bool front_ready = false;
   bool stopping = false;
@@ -145,6 +156,10 @@ Status Keeper::handle_signals() {
 
 Status Keeper::start(const Options& chosen) {
   options = chosen;
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  instance = std::to_string(now.tv_sec) + "." + std::to_string(now.tv_nsec) + "." +
+             std::to_string(::getpid());
   ::signal(SIGPIPE, SIG_IGN);
   ::umask(077);
   // Its memory holds what no session may see; and no group of ours may reach a zygote.
@@ -174,13 +189,13 @@ Status Keeper::start(const Options& chosen) {
                                .runtime = options.runtime,
                                .init_program = init_program.get()});
   if (Status s = shells->start(); !s) return s;
-  shells->inject_fault(options.shell_fault);
+  shells->inject_faults([this] { return fault_numbers(options).first; });
   zygotes.emplace(loop, reaper, *shells,
                   ZygoteConfig{.zygote_filter = zygote_filter.get(),
                                .worker_filter = worker_filter.get(),
                                .children_per_zygote = options.children_per_zygote});
   rooms.emplace(loop, reaper, *shells, *zygotes, options.pool);
-  rooms->inject_fault(options.worker_fault);
+  rooms->inject_faults([this] { return fault_numbers(options).second; });
   sessions.emplace(loop, *rooms, options.capacity,
                    [this](std::uint64_t owner, const wire::Event& event) {
                      control->notify(owner, event);
@@ -217,6 +232,11 @@ void Keeper::announce_when_full() {
   if (announced || stopping) return;
   const bool faulty = options.shell_fault != 0 || options.worker_fault != 0;
   if (front && !front_ready) return;
+  if (!faulty && rooms->failures() >= kMaxStartFailures) {
+    log_error("no session can be made here; the reasons are above");
+    exit_code = 1;
+    return stop();
+  }
   if (!faulty && !rooms->full())
     return static_cast<void>(
         loop.after(std::chrono::milliseconds(5), [this] { announce_when_full(); }));
@@ -274,7 +294,7 @@ std::string Keeper::info() const {
                    ",\"forks\":" + std::to_string(one.forks) +
                    ",\"alive\":" + std::to_string(one.alive) + "}";
   }
-  return "{\"python\":" + quoted(image.python) + ",\"isolation\":{\"level\":\"full\"" +
+  return "{\"instance\":" + quoted(instance) + ",\"python\":" + quoted(image.python) + ",\"isolation\":{\"level\":\"full\"" +
          ",\"privileged\":" + (::geteuid() == 0 ? "true" : "false") +
          ",\"cgroups\":" + quoted(jail::kind_of(host)) +
          ",\"memory\":" + offer(host.memory, "rlimit, per process, best effort") +

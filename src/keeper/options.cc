@@ -68,6 +68,7 @@ Status set(Options& options, std::string_view name, const std::string& value) {
     return number<std::int64_t>(name, value, 0, 0xFFFFFFFE, options.client_uid);
   if (name == "--shell-fault") return number(name, value, 0u, 10'000u, options.shell_fault);
   if (name == "--worker-fault") return number(name, value, 0u, 10'000u, options.worker_fault);
+  if (name == "--faults") return options.faults = value, ok();
   return Error{.code = Code::invalid_argument,
                .message = "there is no option " + std::string(name),
                .remedy = "see --help"};

@@ -28,6 +28,7 @@ struct Options {
   std::string data;
   std::uint32_t shell_fault = 0;        // tests: the n-th system call of a shell fails
   std::uint32_t worker_fault = 0;       // tests: the n-th system call of a worker's entry fails
+  std::string faults;                   // tests: a file with these two numbers, read each time
   bool help = false;
 };
 

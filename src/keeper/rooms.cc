@@ -81,6 +81,8 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
   room.variant = request.variant;
   room.lifetime = request.lifetime;
 
+  if (shell->init_gone)  // its number may be somebody else's by now
+    return abandon(start, Error{Code::unavailable, "the shell died before its worker started"});
   Result<FdPair> socket = make_socketpair();
   Result<FdPair> out = make_pipe();
   Result<FdPair> err = make_pipe();
@@ -107,13 +109,13 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
     if (!opened) return abandon(start, std::move(opened.error()));
     entrance = std::move(*opened);
   }
-  const bool limited = shell->oom || shell->cgroup;
+  const bool limited = static_cast<bool>(shell->oom);  // else its cgroup does not limit memory
   const wire::ForkRequest fork{
       .disk_bytes = shell->limits.disk_bytes,
       .inodes = inodes_for(shell->limits),
       .processes = shell->limits.processes,
       .data_bytes = limited ? 0 : shell->limits.memory_bytes,
-      .fail_at = fail_at_,
+      .fail_at = faults_ ? faults_() : 0,
       .recycled = shell->uses > 0 && source != Source::warm ? std::uint8_t{1} : std::uint8_t{0},
       .rehearse = rehearse == Rehearse::yes ? std::uint8_t{1} : std::uint8_t{0},
       .has_ruleset = shell->ruleset ? std::uint8_t{1} : std::uint8_t{0},
@@ -192,7 +194,7 @@ void Rooms::abandon(const std::shared_ptr<Start>& start, Error error) {
   Take taken = std::move(start->taken);
   room->lifetime = Lifetime::session;  // a shell in which something failed is not used again
   give_back(std::move(room), [taken = std::move(taken), error = std::move(error)]() mutable {
-    taken(std::move(error).during("starting a worker"));
+    taken(std::move(error).as_ours().during("starting a worker"));
   });
 }
 
@@ -347,10 +349,12 @@ void Rooms::schedule_refill() {
   });
 }
 
-void Rooms::refill_soon_after_failure() {
-  ++failures_;
-  if (stopping_ || refill_timer_ != 0) return;
-  refill_latest_ = Clock::now() + std::chrono::milliseconds(100u << std::min(failures_, 6u));
+void Rooms::refill_later(std::uint32_t& failures, Error error) {
+  ++failures;
+  if (stopping_) return;
+  log_warning(std::move(error).during("filling the pool").describe());
+  if (refill_timer_ != 0) return;
+  refill_latest_ = Clock::now() + std::chrono::milliseconds(100u << std::min(failures, 6u));
   refill_timer_ = loop_.at(refill_latest_, [this] {
     refill_timer_ = 0;
     refill();
@@ -369,11 +373,8 @@ void Rooms::refill() {
     const wire::Create request{.variant = static_cast<Variant>(v)};
     furnish(shell, request, Rehearse::yes, Source::warm, [this, v](Result<Taken> taken) {
       --warming_[v];
-      if (!taken) {
-        log_warning(std::move(taken.error()).during("filling the pool").describe());
-        return refill_soon_after_failure();
-      }
-      failures_ = 0;
+      if (!taken) return refill_later(worker_failures_, std::move(taken.error()));
+      worker_failures_ = 0;
       warm_[v].push_back(std::move(taken->room));
       if (refill_timer_ == 0) refill();
     });
@@ -386,11 +387,8 @@ void Rooms::refill() {
     ++building_;
     shells_.build(kDefaultLimits, [this](Result<Shell*> shell) {
       --building_;
-      if (!shell) {
-        log_warning(std::move(shell.error()).during("filling the pool").describe());
-        return refill_soon_after_failure();
-      }
-      failures_ = 0;
+      if (!shell) return refill_later(shell_failures_, std::move(shell.error()));
+      shell_failures_ = 0;
       if (stopping_) return shells_.retire(*shell, {});
       (*shell)->on_init_gone = [this, gone = *shell] {
         std::erase(empty_, gone);

@@ -11,6 +11,7 @@
 // Threading: the keeper's loop.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -79,6 +80,8 @@ class Rooms {
   // Fills the pools; called once at the start, then by itself.
   void refill();
   bool full() const;
+  // How often in a row a pool could not be filled.
+  std::uint32_t failures() const { return std::max(shell_failures_, worker_failures_); }
   struct Counts {
     std::array<std::size_t, kVariants> warm{};
     std::size_t empty = 0;
@@ -86,7 +89,7 @@ class Rooms {
   };
   Counts counts() const;
   void stop();
-  void inject_fault(std::uint32_t fail_at) { fail_at_ = fail_at; }
+  void inject_faults(Faults faults) { faults_ = std::move(faults); }
 
  private:
   enum class Rehearse { no, yes };
@@ -112,21 +115,22 @@ class Rooms {
   void recycle(Shell* shell, int tries, std::function<void()> gone);
   bool may_recycle(const Room& room) const;
   void schedule_refill();
-  void refill_soon_after_failure();
+  void refill_later(std::uint32_t& failures, Error error);
 
   Loop& loop_;
   Reaper& reaper_;
   Shells& shells_;
   Zygotes& zygotes_;
   PoolConfig config_;
-  std::uint32_t fail_at_ = 0;
+  Faults faults_;
   bool stopping_ = false;
   std::array<std::deque<std::unique_ptr<Room>>, kVariants> warm_;
   std::array<std::uint32_t, kVariants> warming_{};
   std::deque<Shell*> empty_;
   std::deque<Shell*> recycled_;
   std::uint32_t building_ = 0;
-  std::uint32_t failures_ = 0;
+  std::uint32_t shell_failures_ = 0;  // in a row
+  std::uint32_t worker_failures_ = 0;
   TimerId refill_timer_ = 0;
   Clock::time_point refill_latest_{};
 };

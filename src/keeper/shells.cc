@@ -113,7 +113,7 @@ void Shells::build(const Limits& limits, Built built) {
   };
   if (!builder_.control) return later(Error{Code::unavailable, "the builder is starting"});
   Result<std::unique_ptr<Shell>> shell = prepare(id, limits);
-  if (!shell) return later(std::move(shell.error()).during("preparing a shell"));
+  if (!shell) return later(std::move(shell.error()).as_ours().during("preparing a shell"));
   Result<FdPair> channel = make_socketpair();
   if (!channel) {
     clean_up(std::move(*shell), {});
@@ -123,7 +123,7 @@ void Shells::build(const Limits& limits, Built built) {
                      .slot = (*shell)->slot,
                      .disk_bytes = limits.disk_bytes,
                      .inodes = inodes_for(limits),
-                     .fail_at = fail_at_};
+                     .fail_at = faults_ ? faults_() : 0};
   std::vector<int> fds{channel->second.get()};
   jail::CgroupEntrance entrance;
   if (delegated_) {
@@ -251,7 +251,7 @@ void Shells::fail(std::uint64_t id, Error error) {
   loop_.unwatch(build.channel.get());
   clean_up(std::move(build.shell),
            [built = std::move(build.built), error = std::move(error)]() mutable {
-             built(std::move(error).during("building a shell"));
+             built(std::move(error).as_ours().during("building a shell"));
            });
 }
 

@@ -44,6 +44,9 @@ inline std::uint64_t inodes_for(const Limits& limits) {
   return 1024 + (limits.disk_bytes >> 20) * kInodesPerMiB;
 }
 
+// For tests: which system call of the next sequence is to fail, see jail::Sys.
+using Faults = std::function<std::uint32_t()>;
+
 class Shells {
  public:
   using Built = std::function<void(Result<Shell*>)>;
@@ -70,7 +73,7 @@ class Shells {
   // After the last shell: ends the builder and the outer namespaces; stopped() once they are gone.
   void stop();
   bool stopped() const { return builder_.pid < 0 && builder_.foundation < 0; }
-  void inject_fault(std::uint32_t fail_at) { fail_at_ = fail_at; }
+  void inject_faults(Faults faults) { faults_ = std::move(faults); }
 
  private:
   struct Build {
@@ -101,7 +104,7 @@ class Shells {
   Builder builder_;
   std::uint64_t last_id_ = 0;
   std::uint32_t next_slot_ = 0;
-  std::uint32_t fail_at_ = 0;
+  Faults faults_;
   std::size_t retiring_ = 0;
   bool stopping_ = false;
   bool delegated_ = false;  // builder and zygotes clone straight into sessions' cgroups

@@ -89,7 +89,7 @@ bool answer(int control, const wire::ForkReply& reply, pid_t pid) {
   ::_exit(125);
 }
 
-void become_worker(const Received& in, std::span<const sock_filter> filter) {
+void become_worker(const Received& in, std::span<const sock_filter> filter, jail::Sys sys) {
   use_small_arenas();
   const wire::ForkRequest& request = in.request;
   const jail::WorkerPlan plan{
@@ -100,7 +100,7 @@ void become_worker(const Received& in, std::span<const sock_filter> filter) {
       .data_bytes = request.data_bytes,
       .fail_at = request.fail_at};
   jail::WorkerEntry entry{.plan = plan,
-                          .sys = jail::Sys(request.fail_at),
+                          .sys = sys,
                           .shell = Fd(in.fds[0]),
                           .ruleset = Fd(request.has_ruleset != 0 ? in.fds[4] : -1),
                           .socket = Fd(in.fds[1]),
@@ -134,19 +134,21 @@ Result<Forked> serve_forks(int control, std::span<const sock_filter> zygote_filt
   while (receive(control, in)) {
     reply = {.request = in.request.request, .error = EIO, .zero = 0};
     pid_t pid = -1;
-    if (::setns(in.fds[0], CLONE_NEWPID) != 0) {
+    jail::Sys sys(in.request.fail_at);
+    if (sys(::setns, in.fds[0], CLONE_NEWPID) != 0) {
       reply.error = errno;
     } else {
       const int cgroup = in.request.has_cgroup != 0
                              ? in.fds[static_cast<std::size_t>(4 + in.request.has_ruleset)]
                              : -1;
-      pid = fork_sibling(thread_id, cgroup);
+      pid = sys(fork_sibling, thread_id, cgroup);
       if (pid == 0) {
-        become_worker(in, worker_filter);
+        sys.skip(1);  // the zygote's return
+        become_worker(in, worker_filter, sys);
         return Forked{.rehearse = in.request.rehearse != 0};
       }
       reply.error = pid < 0 ? errno : 0;
-      if (::setns(self, CLONE_NEWPID) != 0)
+      if (sys(::setns, self, CLONE_NEWPID) != 0)
         return Error::from_errno("returning to the own pid namespace");
     }
     for (int i = 0; i < in.count; ++i) ::close(in.fds[static_cast<std::size_t>(i)]);

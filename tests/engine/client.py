@@ -333,6 +333,17 @@ class Session:
             self._take_events(execution)
         self._drain(execution)
 
+    def wait_for_death(self, execution: Execution, limit: float = PATIENCE) -> None:
+        """After an execution that also finished: until the keeper says that the worker is gone."""
+        latest = time.monotonic() + limit
+        while execution.death is None:
+            poll = select.poll()
+            poll.register(self.keeper.socket, select.POLLIN)
+            if not poll.poll(max(0, (latest - time.monotonic()) * 1000)):
+                raise TimeoutError("the worker lives on")
+            self.keeper.pump()
+            self._take_events(execution)
+
     def _poll(self, seconds: float) -> list[int]:
         poll = select.poll()
         for fd in (*self.streams, self.channel.fileno(), self.keeper.socket.fileno()):

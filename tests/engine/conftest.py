@@ -178,14 +178,21 @@ class KeeperProcess:
 
 
 _running: dict[str, KeeperProcess] = {}
+_refusals: dict[str, str] = {}
 
 
 def shared_keeper(mode: str) -> KeeperProcess:
     if mode == "root" and not ROOT:
         pytest.skip("needs root: the privileged keeper")
+    if mode in _refusals:
+        pytest.fail(_refusals[mode])
     found = _running.get(mode)
     if found is None or not found.alive():
-        found = _running[mode] = KeeperProcess(mode)
+        try:
+            found = _running[mode] = KeeperProcess(mode)
+        except Exception as error:
+            _refusals[mode] = str(error)  # the next one would not start either
+            raise
     return found
 
 

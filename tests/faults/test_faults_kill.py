@@ -21,8 +21,8 @@ import pytest
 
 BUSY = "import time\nt = time.monotonic()\nwhile True: pass"
 KILLED = ("signalled", signal.SIGKILL)
-# How a create may end while the ground under it is being pulled away.
-HONEST = {"unavailable"}
+# How a create may end while the ground under it is being pulled away: a death, or what it led to.
+HONEST = {"unavailable", "internal"}
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +102,13 @@ def sniper(keeper: keepers.Process, delay: float) -> Iterator[list[int]]:
         thread.join()
 
 
+def kill_and_wait(victims: set[int]) -> None:
+    """Returns when the keeper knows of it."""
+    for pid in victims:
+        os.kill(pid, signal.SIGKILL)
+    assert census.until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in victims))
+
+
 def create_honestly(control: client.Keeper, *arguments: object) -> client.Session | str:
     """A session, or the code of a typed refusal that came in time."""
     try:
@@ -165,8 +172,7 @@ def test_a_waiting_worker_that_is_killed_is_replaced(
         if keeper.roles().name(pid) == "worker" and census.inner_pid(pid) == 2
     ]
     neighbours = keepers.session_pids(neighbour)[2]
-    for pid in set(waiting) - {neighbours}:
-        os.kill(pid, signal.SIGKILL)
+    kill_and_wait(set(waiting) - {neighbours})
 
     keeper.wait_full()
     with control.create("loaded") as session:
@@ -178,9 +184,8 @@ def test_waiting_shells_that_are_killed_are_replaced(
 ) -> None:
     roles = keeper.roles()
     spared = keepers.session_pids(neighbour)[1]
-    for pid in census.belonging(keeper.pid, keeper.name, keeper.outer):
-        if roles.name(pid) == "init" and pid != spared:
-            os.kill(pid, signal.SIGKILL)
+    everybody = census.belonging(keeper.pid, keeper.name, keeper.outer)
+    kill_and_wait({pid for pid in everybody if roles.name(pid) == "init"} - {spared})
 
     keeper.wait_full()
     with control.create("bare") as session:

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/metrics.h"
+
+#include <boost/json.hpp>
+#include <cstdio>
+#include <fstream>
+
+namespace vitrine::api {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+void head(std::string& out, const char* name, const char* type, const char* help) {
+  out += std::string("# HELP ") + name + " " + help + "\n# TYPE " + name + " " + type + "\n";
+}
+
+void line(std::string& out, const std::string& name, const std::string& labels, double value) {
+  out += name + (labels.empty() ? "" : "{" + labels + "}") + " " + number(value) + "\n";
+}
+
+double resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  long total = 0;
+  long resident = 0;
+  file >> total >> resident;
+  return static_cast<double>(resident) * 4096;
+}
+
+}  // namespace
+
+void Histogram::add(double seconds) {
+  std::size_t bucket = 0;
+  while (bucket < kBounds.size() && seconds > kBounds[bucket]) ++bucket;
+  ++counts_[bucket];
+  ++count_;
+  sum_ += seconds;
+}
+
+std::string Histogram::text(const std::string& name, const std::string& labels) const {
+  std::string out;
+  std::uint64_t below = 0;
+  const std::string more = labels.empty() ? "" : labels + ",";
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    below += counts_[i];
+    const std::string bound = i < kBounds.size() ? number(kBounds[i]) : "+Inf";
+    line(out, name + "_bucket", more + "le=\"" + bound + "\"", static_cast<double>(below));
+  }
+  line(out, name + "_sum", labels, sum_);
+  line(out, name + "_count", labels, static_cast<double>(count_));
+  return out;
+}
+
+void Metrics::handled(const Handled& request) {
+  ++requests_[{std::string(request.route.empty() ? "none" : request.route), request.status}];
+  if (request.method == http::verb::post && request.route == "/v1/sessions" &&
+      request.status == 201)
+    create_.add(request.seconds);
+  if (request.method == http::verb::post && request.route.ends_with("/exec"))
+    exec_request_.add(request.seconds);
+}
+
+void Metrics::executed(const ExecRecord& record) {
+  executions_[static_cast<std::size_t>(record.outcome)].add(record.usage.wall_ms / 1000);
+  if (record.out_truncated || record.err_truncated) ++output_truncated_;
+}
+
+std::string Metrics::text(const session::Registry& registry, const Server& server,
+                          const std::string& keeper) const {
+  std::string out;
+  const session::Counters& counters = registry.counters();
+  head(out, "vitrine_sessions", "gauge", "Sessions that exist.");
+  line(out, "vitrine_sessions", "", static_cast<double>(registry.count()));
+  head(out, "vitrine_executions_running", "gauge", "Executions that run now.");
+  line(out, "vitrine_executions_running", "", static_cast<double>(registry.running()));
+  head(out, "vitrine_sessions_created_total", "counter", "Sessions created, by how they were had.");
+  const std::array<const char*, 3> sources{"warm", "forked", "built"};
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    line(out, "vitrine_sessions_created_total", std::string("source=\"") + sources[i] + "\"",
+         static_cast<double>(counters.sources[i]));
+  head(out, "vitrine_sessions_ended_total", "counter", "Sessions ended, on request or idle.");
+  line(out, "vitrine_sessions_ended_total", "", static_cast<double>(counters.ended));
+  head(out, "vitrine_sessions_idle_ended_total", "counter", "Sessions ended for being idle.");
+  line(out, "vitrine_sessions_idle_ended_total", "", static_cast<double>(counters.idle_ended));
+  head(out, "vitrine_sessions_refused_total", "counter", "Creations refused: no capacity.");
+  line(out, "vitrine_sessions_refused_total", "", static_cast<double>(counters.refused));
+  head(out, "vitrine_session_deaths_total", "counter", "Workers that died.");
+  line(out, "vitrine_session_deaths_total", "", static_cast<double>(counters.deaths));
+  head(out, "vitrine_execution_seconds", "histogram", "Wall time of executions, by outcome.");
+  for (std::size_t i = 0; i < executions_.size(); ++i)
+    out += executions_[i].text(
+        "vitrine_execution_seconds",
+        "outcome=\"" + std::string(to_string(static_cast<Outcome>(i))) + "\"");
+  head(out, "vitrine_create_seconds", "histogram", "Requests that created a session.");
+  out += create_.text("vitrine_create_seconds", "");
+  head(out, "vitrine_exec_request_seconds", "histogram", "Requests that executed code.");
+  out += exec_request_.text("vitrine_exec_request_seconds", "");
+  head(out, "vitrine_output_truncated_total", "counter", "Executions that printed too much.");
+  line(out, "vitrine_output_truncated_total", "", static_cast<double>(output_truncated_));
+  head(out, "vitrine_http_requests_total", "counter", "Requests by route and status.");
+  for (const auto& [key, count] : requests_)
+    line(out, "vitrine_http_requests_total",
+         "route=\"" + key.first + "\",status=\"" + std::to_string(key.second) + "\"",
+         static_cast<double>(count));
+  head(out, "vitrine_http_connections", "gauge", "Open connections.");
+  line(out, "vitrine_http_connections", "", static_cast<double>(server.connections()));
+  head(out, "vitrine_front_resident_bytes", "gauge", "Memory of the front.");
+  line(out, "vitrine_front_resident_bytes", "", resident_bytes());
+
+  boost::system::error_code failed;
+  json::value parsed = json::parse(keeper, failed);
+  const json::object* known = failed ? nullptr : parsed.if_object();
+  if (known == nullptr) return out;
+  head(out, "vitrine_pool", "gauge", "What waits to be used, by kind.");
+  if (const json::value* pools = known->if_contains("pools"); pools != nullptr && pools->is_object())
+    for (const auto& [name, value] : pools->as_object())
+      if (value.is_number())
+        line(out, "vitrine_pool", "kind=\"" + std::string(name) + "\"", value.to_number<double>());
+  head(out, "vitrine_shells", "gauge", "Shells alive, in use or waiting.");
+  if (const json::value* shells = known->if_contains("shells"); shells != nullptr)
+    line(out, "vitrine_shells", "", shells->to_number<double>());
+  return out;
+}
+
+}  // namespace vitrine::api

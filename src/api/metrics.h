@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the server has done and is doing, in Prometheus' text format. docs/operations.md explains each
+// name and what to do when it looks wrong.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "api/server.h"
+#include "session/registry.h"
+
+namespace vitrine::api {
+
+class Histogram {
+ public:
+  void add(double seconds);
+  std::string text(const std::string& name, const std::string& labels) const;
+
+ private:
+  static constexpr std::array<double, 14> kBounds{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                                                  0.1,    0.25,  0.5,    1,     2.5,  10,   60};
+  std::array<std::uint64_t, 15> counts_{};
+  std::uint64_t count_ = 0;
+  double sum_ = 0;
+};
+
+class Metrics {
+ public:
+  void handled(const Handled& request);
+  void executed(const ExecRecord& record);
+  // `keeper` is the keeper's own account, JSON.
+  std::string text(const session::Registry& registry, const Server& server,
+                   const std::string& keeper) const;
+
+ private:
+  std::map<std::pair<std::string, int>, std::uint64_t> requests_;  // route, status
+  Histogram create_;
+  Histogram exec_request_;
+  std::array<Histogram, 7> executions_;
+  std::uint64_t output_truncated_ = 0;
+};
+
+}  // namespace vitrine::api

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/openapi.h"
+
+#include <boost/json.hpp>
+
+namespace vitrine::api {
+
+namespace json = boost::json;
+
+namespace {
+
+json::object text(const char* description) {
+  return {{"type", "string"}, {"description", description}};
+}
+
+json::object schema_execution() {
+  return {{"type", "object"},
+          {"required", json::array{"id", "outcome", "exit_code", "stdout", "stderr", "truncated",
+                                   "results", "error", "state_kept", "notes", "usage"}},
+          {"properties",
+           json::object{
+               {"id", text("128-bit id")},
+               {"outcome",
+                json::object{{"type", "string"},
+                             {"enum", json::array{"ok", "exception", "policy", "interrupted",
+                                                  "timeout", "oom", "crashed"}}}},
+               {"exit_code", json::object{{"type", "integer"}}},
+               {"stdout", text("UTF-8; head and tail when truncated")},
+               {"stderr", text("as stdout")},
+               {"truncated", json::object{{"type", "object"}}},
+               {"results", json::object{{"type", "array"},
+                                        {"items", json::object{{"type", "object"}}}}},
+               {"error", json::object{{"type", json::array{"object", "null"}}}},
+               {"state_kept", json::object{{"type", "boolean"}}},
+               {"notes", json::object{{"type", "array"}}},
+               {"usage", json::object{{"type", "object"}}}}}};
+}
+
+json::object schema_exec() {
+  return {{"type", "object"},
+          {"required", json::array{"code"}},
+          {"additionalProperties", false},
+          {"properties",
+           json::object{{"code", text("Python")},
+                        {"timeout_s", json::object{{"type", "number"}}},
+                        {"stdin", text("what input() and sys.stdin read")},
+                        {"env", json::object{{"type", "object"}}},
+                        {"capture_screenshot", json::object{{"type", "boolean"}}},
+                        {"render_timeout", json::object{{"type", "number"}}},
+                        {"display_time", json::object{{"type", "number"}}},
+                        {"on_disconnect",
+                         json::object{{"type", "string"},
+                                      {"enum", json::array{"interrupt", "continue"}}}}}}};
+}
+
+json::object schema_session() {
+  json::object limits;
+  for (const char* name : {"memory_mb", "cpus", "processes", "disk_mb", "output_kb",
+                           "exec_timeout_s", "idle_timeout_s"})
+    limits[name] = json::object{{"type", "number"}};
+  return {{"type", "object"},
+          {"additionalProperties", false},
+          {"properties",
+           json::object{{"name", text("for people")},
+                        {"isolation", text("process")},
+                        {"policy", text("native")},
+                        {"packages", json::object{{"type", "array"}}},
+                        {"imports", json::object{{"type", "array"}}},
+                        {"env", json::object{{"type", "object"}}},
+                        {"seed", json::object{{"type", "integer"}}},
+                        {"display", json::object{{"type", "object"}}},
+                        {"limits",
+                         json::object{{"type", "object"}, {"properties", std::move(limits)}}}}}};
+}
+
+// {path...} is {path} to OpenAPI.
+std::string plain(std::string pattern) {
+  if (const auto dots = pattern.find("...}"); dots != std::string::npos) pattern.erase(dots, 3);
+  return pattern;
+}
+
+json::array parameters(const std::string& pattern) {
+  json::array list;
+  for (std::size_t at = pattern.find('{'); at != std::string::npos; at = pattern.find('{', at + 1)) {
+    const std::size_t end = pattern.find('}', at);
+    list.push_back(json::object{{"name", pattern.substr(at + 1, end - at - 1)},
+                                {"in", "path"},
+                                {"required", true},
+                                {"schema", json::object{{"type", "string"}}}});
+  }
+  return list;
+}
+
+json::object body(const char* schema) {
+  return {{"content",
+           json::object{{"application/json",
+                         json::object{{"schema", json::object{{"$ref", std::string(
+                                                                           "#/components/schemas/") +
+                                                                           schema}}}}}}}};
+}
+
+}  // namespace
+
+std::string openapi_json(const Router& router, const std::string& version) {
+  json::object paths;
+  for (const Route& route : router.routes()) {
+    const std::string pattern = plain(route.pattern);
+    json::object operation{
+        {"summary", route.summary},
+        {"parameters", parameters(pattern)},
+        {"responses",
+         json::object{{"default", json::object{{"description", "as docs/api.md says; errors are "
+                                                               "application/problem+json"}}}}}};
+    if (route.method == http::verb::post && pattern == "/v1/sessions")
+      operation["requestBody"] = body("Session");
+    if (pattern.ends_with("/exec")) operation["requestBody"] = body("Exec");
+    std::string method(http::to_string(route.method));
+    for (char& c : method) c = static_cast<char>(std::tolower(c));
+    if (!paths.contains(pattern)) paths[pattern] = json::object{};
+    paths[pattern].as_object()[method] = std::move(operation);
+  }
+  return json::serialize(json::object{
+      {"openapi", "3.1.0"},
+      {"info", json::object{{"title", "Vitrine"}, {"version", "1." + version}}},
+      {"paths", std::move(paths)},
+      {"components", json::object{{"schemas", json::object{{"Execution", schema_execution()},
+                                                           {"Exec", schema_exec()},
+                                                           {"Session", schema_session()}}}}}});
+}
+
+}  // namespace vitrine::api

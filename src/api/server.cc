@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/server.h"
+
+#include <sys/socket.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+
+#include "api/problem.h"
+
+namespace vitrine::api {
+
+namespace beast = boost::beast;
+using boost::system::error_code;
+using asio::ip::tcp;
+
+namespace {
+
+constexpr std::size_t kMaxHeader = 16 * 1024;
+constexpr std::chrono::seconds kHeaderTime{10};
+constexpr std::chrono::seconds kIdleTime{60};
+constexpr std::chrono::seconds kBodyTime{30};   // without a byte of progress
+constexpr std::chrono::seconds kWriteTime{60};
+constexpr std::size_t kPart = 64 * 1024;
+
+auto token_of(error_code& failed) { return asio::redirect_error(asio::use_awaitable, failed); }
+
+std::map<std::string, std::string> parse_query(std::string_view text) {
+  std::map<std::string, std::string> out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('&'), text.size());
+    std::string pair(text.substr(0, end));
+    for (char& c : pair)
+      if (c == '+') c = ' ';
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    auto name = decode_percent(std::string_view(pair).substr(0, equals));
+    auto value = decode_percent(
+        equals == pair.size() ? std::string_view{} : std::string_view(pair).substr(equals + 1));
+    if (name && value && !name->empty()) out[*name] = *value;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+}  // namespace
+
+bool same_secret(std::string_view a, std::string_view b) {
+  unsigned char different = a.size() == b.size() ? 0 : 1;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    different |= static_cast<unsigned char>(a[i] ^ (b.empty() ? 0 : b[i % b.size()]));
+  return different == 0 && !a.empty();
+}
+
+// One connection; it is the Exchange of whichever request is on.
+class Connection final : public Exchange {
+ public:
+  Connection(Server& server, tcp::socket socket) : server_(server), stream_(std::move(socket)) {}
+
+  Task<void> run();
+
+  std::string header(std::string_view name) const override {
+    return std::string(parser_->get()[std::string(name)]);
+  }
+  std::optional<std::uint64_t> body_size() const override {
+    auto size = parser_->content_length();
+    return size ? std::optional<std::uint64_t>(*size) : std::nullopt;
+  }
+  Task<Result<std::string>> body(std::size_t limit) override;
+  Task<Result<std::string>> body_part() override;
+  Task<void> respond(http::status status, std::string_view type, std::string body,
+                     std::vector<Header> headers) override;
+  Task<void> stream(http::status status, std::string_view type, std::optional<std::uint64_t> size,
+                    std::vector<Header> headers) override;
+  Task<bool> write(std::string_view part) override;
+  Task<void> finish() override;
+  Task<void> gone() override;
+  bool responded() const override { return status_ != 0; }
+
+ private:
+  using Parser = http::request_parser<http::buffer_body>;
+
+  Task<bool> read_header();
+  Task<void> answer();
+  std::optional<Problem> refuse(const Router::Match& match) const;
+  bool has_token() const;
+  std::string start_line(http::status status, std::string_view type,
+                         const std::vector<Header>& headers) const;
+  Task<bool> send(std::string_view bytes);
+
+  Server& server_;
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  int status_ = 0;
+  bool chunked_ = false;
+  bool complete_ = false;  // the answer is whole
+  bool keep_ = true;
+  bool alive_ = true;
+  bool head_ = false;
+};
+
+Task<bool> Connection::read_header() {
+  parser_.emplace();
+  parser_->header_limit(kMaxHeader);
+  parser_->body_limit(boost::none);
+  // A new connection must speak soon; one that is kept may be silent for longer.
+  if (buffer_.size() == 0) {
+    stream_.expires_after(kIdleTime);
+    error_code failed;
+    const auto space = buffer_.prepare(kPart);
+    const std::size_t got = co_await stream_.async_read_some(space, token_of(failed));
+    if (failed) co_return false;
+    buffer_.commit(got);
+  }
+  stream_.expires_after(kHeaderTime);
+  error_code failed;
+  co_await http::async_read_header(stream_, buffer_, *parser_, token_of(failed));
+  if (!failed) co_return true;
+  if (failed == http::error::end_of_stream || failed == beast::error::timeout) co_return false;
+  method = http::verb::unknown;
+  keep_ = false;
+  head_ = false;
+  status_ = 0;
+  const bool large = failed == http::error::header_limit;
+  co_await api::respond(
+      *this, Problem{.status = large ? http::status::request_header_fields_too_large
+                                     : http::status::bad_request,
+                     .code = large ? "header_too_large" : "bad_request",
+                     .detail = "the request is not valid HTTP: " + failed.message(),
+                     .remedy = "send a well-formed HTTP/1.1 request"});
+  co_return false;
+}
+
+bool Connection::has_token() const {
+  const std::string given = header("Authorization");
+  constexpr std::string_view kBearer = "Bearer ";
+  constexpr std::string_view kBasic = "Basic ";
+  const std::string& token = server_.config_.token;
+  if (given.starts_with(kBearer))
+    return same_secret(token, std::string_view(given).substr(kBearer.size()));
+  if (given.starts_with(kBasic)) {  // credentials in a URL: any user name, the token as password
+    std::string decoded(given.size(), '\0');
+    const auto coded = std::string_view(given).substr(kBasic.size());
+    decoded.resize(beast::detail::base64::decoded_size(coded.size()));
+    const auto [written, read] =
+        beast::detail::base64::decode(decoded.data(), coded.data(), coded.size());
+    decoded.resize(written);
+    const std::size_t colon = decoded.find(':');
+    if (colon == std::string::npos) return same_secret(token, decoded);
+    return same_secret(token, std::string_view(decoded).substr(colon + 1)) ||
+           (colon + 1 == decoded.size() &&
+            same_secret(token, std::string_view(decoded).substr(0, colon)));
+  }
+  return same_secret(token, header("X-Vitrine-Token"));
+}
+
+std::optional<Problem> Connection::refuse(const Router::Match& match) const {
+  const ServerConfig& config = server_.config_;
+  const auto& request = parser_->get();
+  if (request.count(http::field::host) != 1 && request.version() >= 11)
+    return Problem{.status = http::status::bad_request,
+                   .code = "bad_host",
+                   .detail = "the request has no single Host header",
+                   .remedy = "send exactly one"};
+  if (!config.hosts.empty() && !config.hosts.contains(std::string(request[http::field::host])))
+    return Problem{.status = http::status::misdirected_request,
+                   .code = "wrong_host",
+                   .detail = "this server does not go by that name",
+                   .remedy = "use the address that the server printed when it started"};
+  const std::string origin(request[http::field::origin]);
+  if (!origin.empty()) {
+    const std::string own = "http://" + std::string(request[http::field::host]);
+    if (origin != own && origin != "https://" + std::string(request[http::field::host]))
+      return Problem{.status = http::status::forbidden,
+                     .code = "foreign_origin",
+                     .detail = "pages of other origins may not use this server",
+                     .remedy = "call it from a program, or from its own pages"};
+  }
+  if (request.count(http::field::transfer_encoding) > 0 &&
+      request.count(http::field::content_length) > 0)
+    return Problem{.status = http::status::bad_request,
+                   .code = "ambiguous_length",
+                   .detail = "both Content-Length and Transfer-Encoding are given",
+                   .remedy = "send one of them"};
+  const Access access = match.route == nullptr ? Access::ordinary : match.route->access;
+  const bool needed = access == Access::owner ||
+                      (access == Access::ordinary && config.token_everywhere);
+  if (needed && !has_token())
+    return Problem{.status = http::status::unauthorized,
+                   .code = "token_needed",
+                   .detail = "this needs the server's token",
+                   .remedy = "send Authorization: Bearer TOKEN; the token is in the file `token` of "
+                             "the server's data directory"};
+  return std::nullopt;
+}
+
+Task<void> Connection::answer() {
+  const auto& request = parser_->get();
+  keep_ = request.keep_alive() && !server_.stopping_;
+  method = request.method();
+  head_ = method == http::verb::head;
+  status_ = 0;
+  chunked_ = false;
+  complete_ = false;
+  session_id.clear();
+  execution_id.clear();
+  const std::string_view target = request.target();
+  const std::size_t mark = std::min(target.find('?'), target.size());
+  auto decoded = decode_percent(target.substr(0, mark));
+  query = parse_query(mark == target.size() ? std::string_view{} : target.substr(mark + 1));
+  path = decoded.value_or("");
+  Router::Match match;
+  if (decoded && path.starts_with('/')) match = server_.router_.find(method, path);
+  const auto begun = std::chrono::steady_clock::now();
+  ++server_.busy_;
+  std::optional<Problem> problem = refuse(match);
+  if (!problem && (!decoded || !path.starts_with('/')))
+    problem = Problem{.status = http::status::bad_request,
+                      .code = "bad_path",
+                      .detail = "the path is not well-formed",
+                      .remedy = "encode it as RFC 3986 says"};
+  if (!problem && match.route == nullptr) {
+    problem = not_found();
+    if (!match.allowed.empty())
+      problem = Problem{.status = http::status::method_not_allowed,
+                        .code = "method_not_allowed",
+                        .detail = "this address does not take that method",
+                        .remedy = "see /openapi.json"};
+  }
+  if (!problem && header("Expect") == "100-continue") co_await send("HTTP/1.1 100 Continue\r\n\r\n");
+  if (problem) {
+    keep_ = keep_ && parser_->is_done();
+    co_await api::respond(*this, *problem);
+  } else {
+    parameters = std::move(match.parameters);
+    try {
+      co_await match.route->handler(*this);
+    } catch (const std::exception&) {
+      alive_ = alive_ && !responded();
+    }
+    if (!responded())
+      co_await api::respond(*this, problem_of(Error{Code::internal, "the server made a mistake"}));
+  }
+  --server_.busy_;
+  // An unread body would be taken for the next request.
+  if (!complete_ || !parser_->is_done()) keep_ = false;
+  server_.log_({.method = method,
+                .route = match.route == nullptr ? std::string_view{} : match.route->pattern,
+                .status = status_,
+                .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun)
+                               .count(),
+                .session = session_id,
+                .execution = execution_id});
+}
+
+Task<void> Connection::run() {
+  error_code ignored;
+  stream_.socket().set_option(tcp::no_delay(true), ignored);
+  while (alive_ && co_await read_header()) {
+    co_await answer();
+    if (!keep_) break;
+  }
+  stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+}
+
+Task<Result<std::string>> Connection::body_part() {
+  if (parser_->is_done()) co_return std::string();
+  std::string part(kPart, '\0');
+  auto& body = parser_->get().body();
+  body.data = part.data();
+  body.size = part.size();
+  stream_.expires_after(kBodyTime);
+  error_code failed;
+  co_await http::async_read_some(stream_, buffer_, *parser_, token_of(failed));
+  if (failed == http::error::need_buffer) failed = {};
+  if (failed) {
+    keep_ = false;
+    if (failed == beast::error::timeout)
+      co_return Error{.code = Code::timed_out, .message = "the body did not arrive in time"};
+    co_return Error{.code = Code::invalid_argument,
+                    .message = "the body is not well-formed: " + failed.message()};
+  }
+  part.resize(part.size() - body.size);
+  if (part.empty() && !parser_->is_done()) co_return co_await body_part();
+  co_return part;
+}
+
+Task<Result<std::string>> Connection::body(std::size_t limit) {
+  if (auto size = body_size(); size && *size > limit)
+    co_return Error{Code::over_limit, "the body is too large"};
+  std::string whole;
+  for (;;) {
+    Result<std::string> part = co_await body_part();
+    if (!part) co_return std::move(part.error());
+    if (part->empty()) co_return whole;
+    if (whole.size() + part->size() > limit)
+      co_return Error{Code::over_limit, "the body is too large"};
+    whole += *part;
+  }
+}
+
+std::string Connection::start_line(http::status status, std::string_view type,
+                                   const std::vector<Header>& headers) const {
+  std::string out = "HTTP/1.1 " + std::to_string(static_cast<int>(status)) + " " +
+                    std::string(http::obsolete_reason(status)) + "\r\n";
+  if (!type.empty()) out += "Content-Type: " + std::string(type) + "\r\n";
+  for (const auto& [name, value] : headers) {
+    if (value.find_first_of("\r\n") != std::string::npos) continue;
+    out += name + ": " + value + "\r\n";
+  }
+  if (!keep_) out += "Connection: close\r\n";
+  return out;
+}
+
+Task<bool> Connection::send(std::string_view bytes) {
+  stream_.expires_after(kWriteTime);
+  error_code failed;
+  co_await asio::async_write(stream_, asio::buffer(bytes), token_of(failed));
+  if (failed) alive_ = keep_ = false;
+  co_return !failed;
+}
+
+Task<void> Connection::respond(http::status status, std::string_view type, std::string body,
+                               std::vector<Header> headers) {
+  if (responded()) co_return;
+  // An unread body cannot be followed by another request.
+  if (parser_ && !parser_->is_done()) keep_ = false;
+  status_ = static_cast<int>(status);
+  std::string out = start_line(status, type, headers);
+  if (status != http::status::no_content)
+    out += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+  out += "\r\n";
+  if (!head_) out += body;
+  complete_ = co_await send(out);
+}
+
+Task<void> Connection::stream(http::status status, std::string_view type,
+                              std::optional<std::uint64_t> size, std::vector<Header> headers) {
+  if (responded()) co_return;
+  if (parser_ && !parser_->is_done()) keep_ = false;
+  status_ = static_cast<int>(status);
+  chunked_ = !size;
+  if (chunked_ && parser_->get().version() < 11) {
+    chunked_ = false;
+    keep_ = false;
+  }
+  std::string out = start_line(status, type, headers);
+  if (size) out += "Content-Length: " + std::to_string(*size) + "\r\n";
+  if (chunked_) out += "Transfer-Encoding: chunked\r\n";
+  co_await send(out + "\r\n");
+}
+
+Task<bool> Connection::write(std::string_view part) {
+  if (!alive_) co_return false;
+  if (part.empty() || head_) co_return true;
+  if (!chunked_) co_return co_await send(part);
+  char size[20];
+  const int digits = std::snprintf(size, sizeof size, "%zx\r\n", part.size());
+  std::string out(size, static_cast<std::size_t>(digits));
+  out += part;
+  out += "\r\n";
+  co_return co_await send(out);
+}
+
+Task<void> Connection::finish() {
+  complete_ = alive_ && (!chunked_ || head_ || co_await send("0\r\n\r\n"));
+}
+
+Task<void> Connection::gone() {
+  for (;;) {
+    error_code failed;
+    co_await stream_.socket().async_wait(tcp::socket::wait_read, token_of(failed));
+    if (failed) co_return;
+    char byte = 0;
+    const ssize_t got =
+        ::recv(stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+      alive_ = keep_ = false;
+      co_return;
+    }
+    // A pipelined request waits its turn: it proves that the client is there, and we stop looking.
+    asio::steady_timer never(stream_.get_executor(), asio::steady_timer::time_point::max());
+    co_await never.async_wait(token_of(failed));
+    co_return;
+  }
+}
+
+Server::Server(tcp::acceptor acceptor, const Router& router, ServerConfig config,
+               std::function<void(const Handled&)> log)
+    : acceptor_(std::move(acceptor)),
+      router_(router),
+      config_(std::move(config)),
+      log_(std::move(log)) {}
+
+Task<void> Server::serve(tcp::socket socket) {
+  ++connections_;
+  {
+    Connection connection(*this, std::move(socket));
+    co_await connection.run();
+  }
+  --connections_;
+}
+
+Task<void> Server::accept_all() {
+  while (!stopping_) {
+    error_code failed;
+    tcp::socket socket = co_await acceptor_.async_accept(token_of(failed));
+    if (stopping_) co_return;
+    if (failed || connections_ >= config_.max_connections) {
+      // Out of descriptors or places: give those that are busy a moment.
+      asio::steady_timer pause(acceptor_.get_executor(), std::chrono::milliseconds(20));
+      co_await pause.async_wait(token_of(failed));
+      continue;
+    }
+    asio::co_spawn(acceptor_.get_executor(), serve(std::move(socket)), asio::detached);
+  }
+}
+
+void Server::stop() {
+  stopping_ = true;
+  error_code ignored;
+  acceptor_.cancel(ignored);
+  acceptor_.close(ignored);
+}
+
+}  // namespace vitrine::api

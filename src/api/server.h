@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The HTTP server: connections in, Exchanges to routes, answers out.
+//
+// Trust:  every byte is hostile. Headers are at most 16 KiB and must be complete within 10 s, bodies
+//         are read on demand, idle connections are closed after a minute, both lengths (Content-Length
+//         and chunked) at once are refused, as is a Host or Origin that is not ours.
+// Access: on a loopback address everything but owner routes is open to programs (browsers are kept
+//         out by Host and Origin); elsewhere a token is needed everywhere but /health.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "api/router.h"
+
+namespace vitrine::api {
+
+struct ServerConfig {
+  std::string token;                 // of the owner
+  bool token_everywhere = false;     // bound to something other than loopback
+  std::set<std::string> hosts;       // exact values of Host that are ours; empty = any
+  std::size_t max_connections = 4096;
+};
+
+struct Handled {
+  http::verb method{};
+  std::string_view route;  // pattern, "" if none matched
+  int status = 0;
+  double seconds = 0;
+  std::string_view session;
+  std::string_view execution;
+};
+
+class Server {
+ public:
+  Server(asio::ip::tcp::acceptor acceptor, const Router& router, ServerConfig config,
+         std::function<void(const Handled&)> log);
+
+  Task<void> accept_all();
+  // Takes no more connections; those that are busy finish.
+  void stop();
+  std::size_t busy() const { return busy_; }
+  std::size_t connections() const { return connections_; }
+
+ private:
+  Task<void> serve(asio::ip::tcp::socket socket);
+  friend class Connection;
+
+  asio::ip::tcp::acceptor acceptor_;
+  const Router& router_;
+  ServerConfig config_;
+  std::function<void(const Handled&)> log_;
+  std::size_t connections_ = 0;
+  std::size_t busy_ = 0;
+  bool stopping_ = false;
+};
+
+// Equal, in a time that does not tell where they differ.
+bool same_secret(std::string_view a, std::string_view b);
+
+}  // namespace vitrine::api

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// vitrine-front: speaks HTTP for the keeper that started it. It holds no privilege and no state that
+// the store or the keeper does not have too: killed at any moment, the next one goes on.
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json.hpp>
+#include <cstdio>
+
+#include "api/metrics.h"
+#include "api/native.h"
+#include "api/openapi.h"
+#include "api/problem.h"
+#include "api/render.h"
+#include "api/server.h"
+#include "app/version.h"
+
+namespace vitrine::app {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using api::Exchange;
+using api::Task;
+using asio::ip::tcp;
+
+namespace {
+
+// As the keeper places them; see keeper/front.h.
+constexpr int kControl = 3;
+constexpr int kListener = 4;
+constexpr int kReady = 5;
+constexpr std::chrono::seconds kDrain{8};
+
+struct FrontOptions {
+  std::string data;
+  std::string token_file;
+  std::string auth = "token";  // token, none
+  std::vector<std::string> hosts;
+  std::uint32_t history = 1000;
+};
+
+void log_line(const std::string& text) {
+  const std::string line = session::now_rfc3339() + " " + text + "\n";
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+}
+
+// The token in the file, or a new one put there, readable for its owner only.
+Result<std::string> load_token(const std::string& path) {
+  Result<std::string> found = read_file(AT_FDCWD, path.c_str(), 4096);
+  if (found) {
+    while (!found->empty() && std::isspace(static_cast<unsigned char>(found->back())) != 0)
+      found->pop_back();
+    if (found->size() < 16)
+      return Error{.code = Code::invalid_argument,
+                   .message = "the token file holds fewer than 16 characters",
+                   .remedy = "put a long random text there, or delete the file"};
+    return found;
+  }
+  std::string token = session::new_id() + session::new_id();
+  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const std::string text = token + "\n";
+  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return Error::from_errno("writing the token file");
+  return token;
+}
+
+bool is_loopback(const tcp::endpoint& local) { return local.address().is_loopback(); }
+
+std::set<std::string> own_hosts(const tcp::endpoint& local, const FrontOptions& options) {
+  if (!is_loopback(local) && options.hosts.empty()) return {};  // any name may lead here
+  const std::string port = ":" + std::to_string(local.port());
+  std::set<std::string> hosts{"localhost" + port, "127.0.0.1" + port, "[::1]" + port};
+  if (local.port() == 80) hosts.insert({"localhost", "127.0.0.1", "[::1]"});
+  for (const std::string& host : options.hosts) hosts.insert(host);
+  return hosts;
+}
+
+class Front {
+ public:
+  Front(asio::io_context& context, FrontOptions options, store::Store store)
+      : context_(context),
+        options_(std::move(options)),
+        store_(std::move(store)),
+        keeper_(context.get_executor(), Fd(kControl)),
+        registry_(context.get_executor(), keeper_, store_,
+                  [](const ExecRecord& record) { return api::execution_json(record); }) {}
+
+  Status start();
+
+ private:
+  Task<void> run();
+  Task<void> tend();
+  void add_routes();
+  Task<void> drain();
+
+  asio::io_context& context_;
+  FrontOptions options_;
+  store::Store store_;
+  backend::KeeperLink keeper_;
+  session::Registry registry_;
+  api::Router router_;
+  api::Metrics metrics_;
+  std::optional<api::Server> server_;
+};
+
+void Front::add_routes() {
+  const auto get = [&](const char* pattern, const char* summary, api::Access access,
+                       api::Handler handler) {
+    router_.add({api::http::verb::get, pattern, summary, access, std::move(handler)});
+  };
+  get("/health", "Whether it is alive", api::Access::open, [](Exchange& exchange) -> Task<void> {
+    co_await exchange.respond(api::http::status::ok, "application/json",
+                              "{\"status\":\"healthy\"}");
+  });
+  get("/metrics", "Prometheus", api::Access::ordinary, [this](Exchange& exchange) -> Task<void> {
+    Result<wire::Told> told = backend::expect<wire::Told>(co_await keeper_.call(wire::Info{}));
+    co_await exchange.respond(api::http::status::ok, "text/plain; version=0.0.4",
+                              metrics_.text(registry_, *server_, told ? told->json : ""));
+  });
+  get("/openapi.json", "This description", api::Access::ordinary,
+      [this](Exchange& exchange) -> Task<void> {
+        co_await exchange.respond(api::http::status::ok, "application/json",
+                                  api::openapi_json(router_, kVersion));
+      });
+  api::add_native_routes(router_, registry_, {.version = kVersion});
+}
+
+Status Front::start() {
+  boost::system::error_code failed;
+  tcp::acceptor acceptor(context_);
+  // The keeper made it, so its family is what it is.
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(kListener, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    return Error::from_errno("looking at the listening socket");
+  acceptor.assign(address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), kListener, failed);
+  if (failed) return Error{Code::internal, "taking the listening socket: " + failed.message()};
+  const tcp::endpoint local = acceptor.local_endpoint(failed);
+  Result<std::string> token = load_token(
+      options_.token_file.empty() ? options_.data + "/token" : options_.token_file);
+  if (!token) return std::move(token.error());
+  api::ServerConfig config{.token = std::move(*token),
+                           .token_everywhere = !is_loopback(local) && options_.auth != "none",
+                           .hosts = own_hosts(local, options_)};
+  if (options_.auth == "none") log_line("warning: --auth none: whoever reaches the port may use it");
+  add_routes();
+  server_.emplace(std::move(acceptor), router_, std::move(config), [this](const api::Handled& one) {
+    metrics_.handled(one);
+    if (one.status >= 500)
+      log_line("error front: " + std::string(one.route) + " answered " +
+               std::to_string(one.status) + " session=" + std::string(one.session) +
+               " execution=" + std::string(one.execution));
+  });
+  registry_.on_finished = [this](const ExecRecord& record) {
+    metrics_.executed(record);
+    if (record.outcome != Outcome::ok && record.outcome != Outcome::exception)
+      log_line("info front: execution ended session=" + record.session + " execution=" + record.id +
+               " outcome=" + std::string(to_string(record.outcome)));
+  };
+  asio::co_spawn(context_, run(), asio::detached);
+  return ok();
+}
+
+Task<void> Front::tend() {
+  asio::steady_timer timer(context_);
+  for (;;) {
+    timer.expires_after(std::chrono::seconds(1));
+    co_await timer.async_wait(asio::use_awaitable);
+    registry_.rest_idle();
+  }
+}
+
+Task<void> Front::run() {
+  asio::co_spawn(context_, keeper_.run([this](const wire::Event& e) { registry_.on_event(e); }),
+                 [this](std::exception_ptr) { context_.stop(); });  // no keeper, no front
+  Result<wire::Told> told = backend::expect<wire::Told>(co_await keeper_.call(wire::Info{}));
+  if (!told) co_return context_.stop();
+  boost::system::error_code failed;
+  const json::value info = json::parse(told->json, failed);
+  std::string instance = "unknown";
+  if (!failed && info.is_object() && info.as_object().contains("instance"))
+    instance = std::string(info.as_object().at("instance").as_string());
+  if (Status adopted = co_await registry_.adopt(instance); !adopted)
+    log_line("error front: taking over sessions: " + adopted.error().describe());
+  asio::co_spawn(context_, server_->accept_all(), asio::detached);
+  asio::co_spawn(context_, tend(), asio::detached);
+  (void)!::write(kReady, "r", 1);
+  ::close(kReady);
+  asio::signal_set signals(context_, SIGTERM, SIGINT);
+  co_await signals.async_wait(asio::redirect_error(asio::use_awaitable, failed));
+  co_await drain();
+  context_.stop();
+}
+
+Task<void> Front::drain() {
+  server_->stop();
+  const auto latest = std::chrono::steady_clock::now() + kDrain;
+  asio::steady_timer timer(context_);
+  while (server_->busy() > 0 && std::chrono::steady_clock::now() < latest) {
+    timer.expires_after(std::chrono::milliseconds(20));
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+}
+
+int run(int argc, char** argv) {
+  FrontOptions options;
+  CLI::App app("vitrine-front: started by vitrine-keeper, not by people");
+  app.add_option("--data", options.data)->required();
+  app.add_option("--token-file", options.token_file);
+  app.add_option("--auth", options.auth)->check(CLI::IsMember({"token", "none"}));
+  app.add_option("--host", options.hosts);
+  app.add_option("--history", options.history);
+  CLI11_PARSE(app, argc, argv);
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  ::umask(077);
+  for (int fd : {kControl, kListener, kReady}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  Result<store::Store> store =
+      store::Store::open(options.data, {.executions_per_session = options.history});
+  if (!store) {
+    log_line("error front: " + store.error().describe());
+    return 1;
+  }
+  asio::io_context context(1);
+  Front front(context, std::move(options), std::move(*store));
+  if (Status s = front.start(); !s) {
+    log_line("error front: " + s.error().describe());
+    return 1;
+  }
+  context.run();
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace vitrine::app
+
+int main(int argc, char** argv) { return vitrine::app::run(argc, argv); }

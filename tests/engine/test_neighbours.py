@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two sessions at once, and two one-shots in one recycled shell: neither finds the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from client import Keeper, Session
+from conftest import KeeperProcess, both_modes, eventually
+from test_isolation import attack, told
+
+pytestmark = both_modes
+
+
+@pytest.fixture
+def pair(keeper: Keeper) -> tuple[Session, Session]:
+    return keeper.create(), keeper.create()
+
+
+def test_two_sessions_share_no_files(pair: tuple[Session, Session]) -> None:
+    for place in ("/tmp/x", "/home/sandbox/x", "/dev/shm/x"):
+        pair[0].run(f"open({place!r}, 'w').write('mine')")
+
+    listed = pair[1].run("import glob\nglob.glob('/tmp/*') + glob.glob('*') + glob.glob('/dev/shm/*')")
+
+    assert listed.texts == ["[]"]
+
+
+def test_a_full_disk_is_not_the_neighbours(pair: tuple[Session, Session]) -> None:
+    """[F20]"""
+    filled = pair[0].run(
+        "try:\n    with open('/dev/shm/fill', 'wb') as f:\n"
+        "        while True: f.write(bytes(1 << 20))\nexcept OSError as e: print(e.strerror)"
+    )
+
+    assert filled.stdout == b"No space left on device\n"
+    assert pair[1].run("open('/dev/shm/x', 'wb').write(bytes(1 << 20))").texts == ["1048576"]
+
+
+def test_two_sessions_share_no_ipc(pair: tuple[Session, Session]) -> None:
+    pair[0].run(
+        "import ctypes, socket\nlibc = ctypes.CDLL(None)\n"
+        "s = socket.socket(socket.AF_UNIX); s.bind('\\0shared'); s.listen()\n"
+        "t = socket.create_server(('127.0.0.1', 5555))\n"
+        "libc.shmget(77, 4096, 0o1666), libc.semget(77, 1, 0o1666)"
+    )
+
+    seen = pair[1].run(
+        "import ctypes, errno, socket\nlibc = ctypes.CDLL(None)\nfound = []\n"
+        "for family, address in ((1, '\\0shared'), (2, ('127.0.0.1', 5555))):\n"
+        "    try: socket.socket(family).connect(address)\n"
+        "    except OSError as e: found.append(errno.errorcode[e.errno])\n"
+        "found, libc.shmget(77, 0, 0), libc.semget(77, 0, 0)"
+    )
+
+    assert seen.texts == ["(['ECONNREFUSED', 'ECONNREFUSED'], -1, -1)"]
+
+
+def test_two_sessions_see_no_process_of_each_other(pair: tuple[Session, Session]) -> None:
+    pair[0].run("import subprocess\np = subprocess.Popen(['sleep', '1000'])")
+
+    seen = pair[1].run(
+        "import os\n[p for p in os.listdir('/proc') if p.isdigit()], os.path.exists('/proc/3')"
+    )
+
+    assert seen.texts == ["(['2'], False)"]
+
+
+def test_locks_on_files_of_the_image_are_ones_own(pair: tuple[Session, Session]) -> None:
+    code = (
+        "import fcntl, os\nfd = os.open('/usr/bin/python3', os.O_RDONLY)\n"
+        "fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)\n'locked'"
+    )
+
+    assert [session.run(code).texts for session in pair] == [["'locked'"], ["'locked'"]]
+
+
+def test_no_message_queue_can_be_made(pair: tuple[Session, Session]) -> None:
+    code = (
+        "import ctypes, errno\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+        "libc.syscall(240, b'queue', 0o102, 0o666, 0), errno.errorcode[ctypes.get_errno()]"
+    )
+
+    (answer,) = pair[0].run(code).texts
+
+    assert answer in ("(-1, 'ENOSYS')", "(-1, 'EMFILE')", "(-1, 'EPERM')")
+
+
+# --- One after the other -------------------------------------------------------------------------
+
+
+def look(keeper: Keeper, variant: str = "bare") -> dict[str, Any]:
+    with keeper.create(variant, "one_shot") as session:
+        return told(attack(session, "residue", LOOK="1"))
+
+
+def expect_nothing(left: dict[str, Any], fresh: dict[str, Any]) -> None:
+    assert left["files"] == left["ipc"] == left["processes"] == left["ptys"] == left["unix"] == []
+    assert (left["shm"], left["semaphores"]) == (-1, -1)
+    assert left["abstract"] == "ECONNREFUSED"
+    for same in ("limits", "umask", "nice", "environment", "used_disk", "groups"):
+        assert left[same] == fresh[same], same
+
+
+def test_nothing_of_a_one_shot_is_left_for_the_next(process: KeeperProcess, keeper: Keeper) -> None:
+    fresh = look(keeper)
+    for _ in range(2):
+        with keeper.create(lifetime="one_shot") as first:
+            kept = told(attack(first, "residue"))
+            assert kept == {"shm": True, "semaphores": True, "kept": 3}
+            assert eventually(lambda: len(process.named("daemonized")) == 3)
+        assert process.named("daemonized") == []
+
+        expect_nothing(look(keeper), fresh)
+
+
+def test_no_connection_of_a_one_shot_is_seen_by_the_next(keeper: Keeper) -> None:
+    with keeper.create(lifetime="one_shot") as first:
+        told(attack(first, "residue"))
+
+    left = look(keeper)
+
+    assert (left["tcp"], left["bound"]) == ([], None)
+
+
+def test_one_shots_are_given_recycled_shells(keeper: Keeper, mode: str) -> None:
+    if mode == "unprivileged":
+        pytest.skip("needs root: shells are recycled by a cgroup's means")
+    with keeper.create(lifetime="one_shot") as first:
+        first.run("1")
+    before = keeper.info()["pools"]["recycled"]
+
+    second = keeper.create(lifetime="one_shot")
+
+    assert before >= 1 and keeper.info()["pools"]["recycled"] == before - 1
+    assert second.source == "forked"
+    assert second.run("import os\nos.getpid() > 2").texts == ["True"]
+    third = keeper.create()
+    assert third.run("import os\nos.getpid()").texts == ["2"], "a session got a used shell"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os; os._exit(5)",
+        "import ctypes; ctypes.string_at(0)",
+        "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
+        "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+        "import os; os.closerange(0, 2000)",
+        "import os; os.execv('/bin/sleep', ['sleep', '1000'])",
+    ],
+)
+def test_a_one_shot_that_ends_badly_leaves_a_good_shell(keeper: Keeper, code: str) -> None:
+    fresh = look(keeper)
+
+    with keeper.create(lifetime="one_shot") as bad:
+        bad.begin(code)
+
+    expect_nothing(look(keeper), fresh)
+
+
+def test_many_one_shots_leave_nothing(keeper: Keeper) -> None:
+    for number in range(40):
+        with keeper.create(lifetime="one_shot") as one:
+            assert one.run(f"open('/tmp/x', 'x').write('{number}')\nopen('/tmp/x').read()").texts == [
+                f"'{number}'"
+            ]
