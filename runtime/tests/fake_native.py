@@ -33,7 +33,14 @@ _send_result: Any = None
 
 def attach(requests: int, frames: int) -> None:
     """In the forked worker: from now on this process speaks for the session."""
-    global worker_pid, receive, send_error, send_note, send_finished, send_input_request, _send_result
+    global \
+        worker_pid, \
+        receive, \
+        send_error, \
+        send_note, \
+        send_finished, \
+        send_input_request, \
+        _send_result
     worker_pid = os.getpid()
     packets = map(os.read, repeat(requests), repeat(1 << 20))
     receive = partial(next, map(pickle.loads, map(zlib.decompress, packets)))

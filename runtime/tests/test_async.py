@@ -7,7 +7,9 @@ from sessions import Session
 
 
 def test_top_level_await(session: Session) -> None:
-    done = session.run("import asyncio\nx = await asyncio.sleep(0, 5)\nx + await asyncio.sleep(0, 1)")
+    done = session.run(
+        "import asyncio\nx = await asyncio.sleep(0, 5)\nx + await asyncio.sleep(0, 1)"
+    )
 
     assert done.value == "6"
 
@@ -27,7 +29,9 @@ def test_async_for_with_and_comprehensions(session: Session) -> None:
 
 
 def test_an_error_after_await(session: Session) -> None:
-    done = session.run("import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    1 / 0\nawait f()")
+    done = session.run(
+        "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    1 / 0\nawait f()"
+    )
 
     frames = [line for line in done.traceback.splitlines() if line.startswith("  File")]
     assert frames == ['  File "<cell 1>", line 5, in <module>', '  File "<cell 1>", line 4, in f']
@@ -41,7 +45,9 @@ def test_background_tasks_survive_between_cells(session: Session) -> None:
     )
     session.run("before = ticks")
 
-    assert session.run("await asyncio.sleep(0.05)\nticks > before and not task.done()").value == "True"
+    assert (
+        session.run("await asyncio.sleep(0.05)\nticks > before and not task.done()").value == "True"
+    )
     assert session.run("task.cancel()\nawait asyncio.sleep(0)\ntask.cancelled()").value == "True"
 
 
@@ -52,9 +58,16 @@ def test_create_task_without_await(session: Session) -> None:
 
 
 def test_one_loop_for_all_cells(session: Session) -> None:
-    session.run("import asyncio\nlock = asyncio.Lock()\nq = asyncio.Queue()\nawait q.put(1)\na = asyncio.get_running_loop()")
+    session.run(
+        "import asyncio\nlock = asyncio.Lock()\nq = asyncio.Queue()\nawait q.put(1)\na = asyncio.get_running_loop()"
+    )
 
-    assert session.run("async with lock:\n    x = await q.get()\n(x, asyncio.get_running_loop() is a)").value == "(1, True)"
+    assert (
+        session.run(
+            "async with lock:\n    x = await q.get()\n(x, asyncio.get_running_loop() is a)"
+        ).value
+        == "(1, True)"
+    )
 
 
 def test_asyncio_run_in_a_cell(session: Session) -> None:
@@ -87,7 +100,7 @@ def test_an_interrupt_while_awaiting(session: Session) -> None:
 
     assert (done.outcome, done.exit_code) == ("interrupted", 130)
     assert done.stdout == "waiting\ncleaned\n"
-    assert 'line 5, in f' in done.traceback and done.traceback.endswith("KeyboardInterrupt\n")
+    assert "line 5, in f" in done.traceback and done.traceback.endswith("KeyboardInterrupt\n")
     assert session.run("await asyncio.sleep(0, 1)").value == "1"
 
 

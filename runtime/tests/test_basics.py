@@ -201,7 +201,7 @@ def test_there_is_no_ipython_shell(session: Session) -> None:
 
 def test_the_helpers_of_every_policy(session: Session) -> None:
     done = session.run("try:\n    1 / 0\nexcept ZeroDivisionError:\n    print(format_exc())")
-    assert done.stdout.startswith("Traceback (most recent call last):\n  File \"<cell 1>\", line 2")
+    assert done.stdout.startswith('Traceback (most recent call last):\n  File "<cell 1>", line 2')
     assert done.stdout.rstrip().endswith("ZeroDivisionError: division by zero")
 
     done = session.run(
@@ -214,5 +214,5 @@ def test_the_helpers_of_every_policy(session: Session) -> None:
     assert done.outcome == "ok", done
     assert done.stdout.splitlines()[:3] == ['{"a": 1}', '"{1, 2}"', '{"(1, 2)": 3}']
     assert session.run("safe_json_dumps({'b': 1, 'a': 2}, sort_keys=True, indent=1)").value == (
-        "'{\\n \"a\": 2,\\n \"b\": 1\\n}'"
+        '\'{\\n "a": 2,\\n "b": 1\\n}\''
     )

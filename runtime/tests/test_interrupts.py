@@ -62,7 +62,9 @@ def test_the_traceback_says_where(session: Session) -> None:
 
 
 def test_user_code_may_catch_it(session: Session) -> None:
-    session.start("import time\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    x = 'caught'\nx")
+    session.start(
+        "import time\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    x = 'caught'\nx"
+    )
     time.sleep(0.2)
     session.interrupt()
 

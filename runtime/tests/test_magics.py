@@ -50,7 +50,7 @@ def test_continuation_lines_of_commands_keep_line_numbers(session: Session) -> N
     done = session.run("!echo a \\\n  b \\\n  c\n1 / 0")
 
     assert done.stdout == "a b c\n"
-    assert 'line 4, in <module>\n    1 / 0' in done.traceback
+    assert "line 4, in <module>\n    1 / 0" in done.traceback
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_time(session: Session) -> None:
     done = session.run("%%time\ny = x\ny * 2")
     assert done.value == "90" and "wall time:" in done.stdout
     done = session.run("%%time\n\n1 / 0")
-    assert "wall time:" in done.stdout and 'line 3, in <module>\n    1 / 0' in done.traceback
+    assert "wall time:" in done.stdout and "line 3, in <module>\n    1 / 0" in done.traceback
 
 
 def test_timeit(session: Session) -> None:
@@ -128,7 +128,11 @@ def test_cells_in_other_languages(session: Session) -> None:
 
 
 def test_files_and_directories(session: Session) -> None:
-    session.run("import tempfile\nd = tempfile.mkdtemp()\n%cd {d}" if False else "import os, tempfile\nos.chdir(tempfile.mkdtemp())")
+    session.run(
+        "import tempfile\nd = tempfile.mkdtemp()\n%cd {d}"
+        if False
+        else "import os, tempfile\nos.chdir(tempfile.mkdtemp())"
+    )
     assert session.run("%%writefile a.txt\nline 1\nline 2").stdout == "Writing a.txt\n"
     assert session.run("%%writefile -a a.txt\nline 3").stdout == "Appending to a.txt\n"
     assert session.run("%cat a.txt").stdout.split("\n")[0] == "line 1"
@@ -156,7 +160,9 @@ def test_names(session: Session) -> None:
 
 def test_run_a_file(session: Session) -> None:
     session.run("import os, tempfile\nos.chdir(tempfile.mkdtemp())")
-    session.run("%%writefile s.py\nimport sys\nargs = sys.argv\nif __name__ == '__main__': main = True\n")
+    session.run(
+        "%%writefile s.py\nimport sys\nargs = sys.argv\nif __name__ == '__main__': main = True\n"
+    )
 
     assert session.run("%run s.py one 'two three'\n(args, main)").value == (
         "(['s.py', 'one', 'two three'], True)"
@@ -169,7 +175,9 @@ def test_capture(session: Session) -> None:
 
 
 def test_settings_of_other_notebooks_are_accepted(session: Session) -> None:
-    done = session.run("%load_ext autoreload\n%autoreload 2\n%matplotlib inline\n%config X.y = 1\n1")
+    done = session.run(
+        "%load_ext autoreload\n%autoreload 2\n%matplotlib inline\n%config X.y = 1\n1"
+    )
 
     assert done.value == "1" and "ignored" in done.notes[0]
 
@@ -187,7 +195,9 @@ def test_packages_come_with_the_session(session: Session, code: str) -> None:
 
     assert done.error is not None and done.error[0] == "PackageError"
     assert "surely-not-there" in done.error[1] and "packages=[" in done.error[1]
-    caught = session.run("try:\n    %pip install surely-not-there\nexcept RuntimeError as e:\n    p = e.packages\np")
+    caught = session.run(
+        "try:\n    %pip install surely-not-there\nexcept RuntimeError as e:\n    p = e.packages\np"
+    )
     assert caught.value == "['surely-not-there']"
 
 

@@ -105,7 +105,9 @@ def test_exception_groups_and_notes(session: Session) -> None:
 
 def test_hints_of_the_interpreter(session: Session) -> None:
     done = session.run("number = 1\nnumbr")
-    assert done.traceback.endswith("NameError: name 'numbr' is not defined. Did you mean: 'number'?\n")
+    assert done.traceback.endswith(
+        "NameError: name 'numbr' is not defined. Did you mean: 'number'?\n"
+    )
 
     done = session.run("[].appendd")
     assert "Did you mean: 'append'?" in done.traceback
@@ -168,7 +170,9 @@ def test_hostile_exceptions(session: Session, body: str) -> None:
 
 
 def test_a_cycle_of_causes(session: Session) -> None:
-    done = session.run("a, b = ValueError('a'), ValueError('b')\na.__cause__ = b\nb.__cause__ = a\nraise a")
+    done = session.run(
+        "a, b = ValueError('a'), ValueError('b')\na.__cause__ = b\nb.__cause__ = a\nraise a"
+    )
 
     assert done.error is not None and done.error[:2] == ("ValueError", "a")
 

@@ -32,7 +32,9 @@ def test_the_value_of_plot_and_its_figure(loaded: Session) -> None:
 
 
 def test_show_emits_at_that_moment(loaded: Session) -> None:
-    done = loaded.run(PLOT + "plt.plot([1])\nplt.show()\ndisplay('after')\nplt.plot([2])\nplt.show()")
+    done = loaded.run(
+        PLOT + "plt.plot([1])\nplt.show()\ndisplay('after')\nplt.plot([2])\nplt.show()"
+    )
 
     kinds = ["image/png" in s.data for s in done.results]
     assert kinds == [True, False, True]
@@ -66,7 +68,8 @@ def test_closed_and_empty_figures_are_not_sent(loaded: Session) -> None:
 
 def test_savefig(loaded: Session) -> None:
     done = loaded.run(
-        PLOT + "import os, tempfile\np = tempfile.mkdtemp() + '/x.png'\nplt.plot([1])\nplt.savefig(p)\n"
+        PLOT
+        + "import os, tempfile\np = tempfile.mkdtemp() + '/x.png'\nplt.plot([1])\nplt.savefig(p)\n"
         "plt.close('all')\nos.path.getsize(p) > 1000"
     )
 
@@ -82,7 +85,8 @@ def test_figures_before_an_exception_are_sent(loaded: Session) -> None:
 
 def test_pause_updates_one_picture(loaded: Session) -> None:
     done = loaded.run(
-        PLOT + "fig, ax = plt.subplots()\nfor i in range(4):\n    ax.plot([i, 1])\n    plt.pause(0.01)"
+        PLOT
+        + "fig, ax = plt.subplots()\nfor i in range(4):\n    ax.plot([i, 1])\n    plt.pause(0.01)"
     )
 
     assert images(done)[0] == 1 and set(images(done)[1:]) <= {2}
@@ -103,7 +107,9 @@ def test_figure_show(loaded: Session) -> None:
 @pytest.mark.parametrize("backend", ["Agg", "agg", "svg", "pdf"])
 def test_other_backends(loaded: Session, backend: str) -> None:
     done = loaded.run(
-        f"import matplotlib\nmatplotlib.use('{backend}')\n" + PLOT + "plt.plot([1, 2])\nmatplotlib.get_backend()"
+        f"import matplotlib\nmatplotlib.use('{backend}')\n"
+        + PLOT
+        + "plt.plot([1, 2])\nmatplotlib.get_backend()"
     )
 
     assert done.outcome == "ok" and (done.value or "").lower() == repr(backend.lower())
@@ -170,7 +176,9 @@ def test_numpy(loaded: Session) -> None:
     assert loaded.run("{'a': np.eye(2)}").outcome == "ok"
 
 
-@pytest.mark.parametrize("mode", ["RGB", "L", "1", "P", "RGBA", "CMYK", "F", "I", "LA", "YCbCr", "HSV"])
+@pytest.mark.parametrize(
+    "mode", ["RGB", "L", "1", "P", "RGBA", "CMYK", "F", "I", "LA", "YCbCr", "HSV"]
+)
 def test_pil(loaded: Session, mode: str) -> None:
     done = loaded.run(f"from PIL import Image\nImage.new('{mode}', (3, 2))")
 
@@ -189,7 +197,10 @@ def test_a_big_figure_over_the_limit(loaded: Session) -> None:
 def test_an_interrupt_while_drawing(loaded: Session) -> None:
     import time
 
-    loaded.start(PLOT + "import numpy as np\nfor i in range(40):\n    plt.figure()\n    plt.plot(np.random.rand(2000, 50))")
+    loaded.start(
+        PLOT
+        + "import numpy as np\nfor i in range(40):\n    plt.figure()\n    plt.plot(np.random.rand(2000, 50))"
+    )
     time.sleep(3)
     loaded.interrupt()
     done = loaded.wait()

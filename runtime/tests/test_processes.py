@@ -46,7 +46,9 @@ def test_how_a_child_ends(session: Session, in_child: str, status: int, stderr: 
 
 
 def test_text_is_not_doubled_by_a_fork(session: Session) -> None:
-    done = session.run("import os\nprint('half', end='')\npid = os.fork()\nif pid: os.waitpid(pid, 0)")
+    done = session.run(
+        "import os\nprint('half', end='')\npid = os.fork()\nif pid: os.waitpid(pid, 0)"
+    )
 
     assert done.stdout == "half"
 
@@ -152,7 +154,9 @@ def test_a_process_pool_executor(session: Session, method: str) -> None:
 def test_an_exception_in_a_worker_process(session: Session) -> None:
     session.run("def bad(x):\n    raise ValueError(x)")
 
-    done = session.run("import multiprocessing as mp\nwith mp.get_context('fork').Pool(1) as p: p.map(bad, [5])")
+    done = session.run(
+        "import multiprocessing as mp\nwith mp.get_context('fork').Pool(1) as p: p.map(bad, [5])"
+    )
 
     assert done.error is not None and done.error[:2] == ("ValueError", "5")
     assert "RemoteTraceback" in done.traceback
@@ -175,7 +179,9 @@ def test_a_child_that_outlives_the_cell_writes_later(session: Session) -> None:
 def test_no_descriptor_is_left_behind(session: Session) -> None:
     count = "import os\nlen(os.listdir('/proc/self/fd'))"
     session.run("def f(x): return x")
-    session.run("import multiprocessing as mp\nwith mp.get_context('spawn').Pool(1) as p: p.map(f, [1])")
+    session.run(
+        "import multiprocessing as mp\nwith mp.get_context('spawn').Pool(1) as p: p.map(f, [1])"
+    )
     session.run("input()", stdin=b"x")
     before = session.run(count).value
     for _ in range(5):

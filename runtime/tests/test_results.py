@@ -224,7 +224,9 @@ def test_display_ids_and_updates(session: Session) -> None:
 
 
 def test_display_of_a_raw_bundle_with_choice(session: Session) -> None:
-    done = session.run("display({'text/plain': 't', 'text/html': 'h'}, raw=True, metadata={'a': 1})")
+    done = session.run(
+        "display({'text/plain': 't', 'text/html': 'h'}, raw=True, metadata={'a': 1})"
+    )
     assert done.results[0].data == {"text/plain": b"t", "text/html": b"h"}
     assert done.results[0].metadata == {"a": 1}
 
@@ -235,12 +237,16 @@ def test_display_of_a_raw_bundle_with_choice(session: Session) -> None:
 def test_clear_output(session: Session) -> None:
     done = session.run("display(1)\nclear_output(wait=True)\nclear_output()")
 
-    assert [(s.kind, s.metadata) for s in done.results[1:]] == [(3, {"wait": True}), (3, {"wait": False})]
+    assert [(s.kind, s.metadata) for s in done.results[1:]] == [
+        (3, {"wait": True}),
+        (3, {"wait": False}),
+    ]
 
 
 def test_the_ipython_shim(session: Session) -> None:
     done = session.run(
-        PIXEL + "from IPython.display import (display, HTML, Image, Markdown, JSON, SVG, Latex, Math,\n"
+        PIXEL
+        + "from IPython.display import (display, HTML, Image, Markdown, JSON, SVG, Latex, Math,\n"
         "    clear_output, update_display)\n"
         "for item in (HTML('<i>'), Markdown('# x'), JSON({'a': 1}), SVG('<svg/>'), Latex('$'),\n"
         "             Image(pixel, width=5), Image(url='http://x/y.png')):\n    display(item)\n"

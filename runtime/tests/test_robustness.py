@@ -150,7 +150,9 @@ def test_alarms_that_outlive_their_cell(session: Session, interval: float) -> No
     outcomes = [session.run("x = 1") for _ in range(200)]
 
     assert {done.outcome for done in outcomes} <= {"ok", "exception"}
-    assert all(done.order[-1] == "finished" and done.order.count("finished") == 1 for done in outcomes)
+    assert all(
+        done.order[-1] == "finished" and done.order.count("finished") == 1 for done in outcomes
+    )
     session.run("signal.setitimer(signal.ITIMER_REAL, 0)")
     session.run("signal.signal(signal.SIGALRM, signal.SIG_IGN)")
     assert session.run("1 + 1").value == "2"

@@ -19,7 +19,9 @@ def test_the_environment_of_a_session(make: MakeSession) -> None:
 def test_the_environment_of_one_execution(make: MakeSession) -> None:
     session = make(env={"KEY": "session"})
 
-    done = session.run("import os\n(os.environ['KEY'], os.environ['NEW'])", env={"KEY": "e", "NEW": "n"})
+    done = session.run(
+        "import os\n(os.environ['KEY'], os.environ['NEW'])", env={"KEY": "e", "NEW": "n"}
+    )
     assert done.value == "('e', 'n')"
     assert session.run("!echo $KEY $NEW", env={"NEW": "2"}).stdout == "session 2\n"
     assert session.run("(os.environ['KEY'], 'NEW' in os.environ)").value == "('session', False)"
@@ -46,7 +48,9 @@ def test_numpy_is_seeded_now_or_later(make: MakeSession, variant: str) -> None:
     code = "import numpy as np\nfloat(np.random.rand())"
     values = {make(variant, seed=7).run(code).value for _ in range(2)}
     free = {make(variant).run(code).value for _ in range(3)}
-    expected = make(variant).run("import numpy as np\nnp.random.seed(7)\nfloat(np.random.rand())").value
+    expected = (
+        make(variant).run("import numpy as np\nnp.random.seed(7)\nfloat(np.random.rand())").value
+    )
 
     assert values == {expected}
     assert len(free) == 3
@@ -83,14 +87,21 @@ def test_a_rehearsal_by_request(make: MakeSession) -> None:
 
 
 def test_only_own_descriptors(session: Session) -> None:
-    done = session.run("import os\nsorted(os.readlink(f'/proc/self/fd/{n}').split(':')[0] for n in range(3))")
+    done = session.run(
+        "import os\nsorted(os.readlink(f'/proc/self/fd/{n}').split(':')[0] for n in range(3))"
+    )
 
     assert done.value == "['/dev/null', 'pipe', 'pipe']"
 
 
 def test_the_threads_and_modules_of_a_bare_session(session: Session) -> None:
     assert session.run("import threading\nthreading.active_count()").value == "1"
-    assert session.run("import sys\n[m for m in ('numpy', 'pandas', 'matplotlib') if m in sys.modules]").value == "[]"
+    assert (
+        session.run(
+            "import sys\n[m for m in ('numpy', 'pandas', 'matplotlib') if m in sys.modules]"
+        ).value
+        == "[]"
+    )
 
 
 def test_nothing_is_imported_for_results(session: Session) -> None:

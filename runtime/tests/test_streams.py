@@ -109,7 +109,9 @@ def test_much_output_arrives_whole(session: Session) -> None:
 
 def test_a_non_blocking_stdout(session: Session) -> None:
     session.run("import os\nos.set_blocking(1, False)")
-    session.run("import sys\ntry:\n    sys.stdout.write('x' * 1_000_000)\nexcept BlockingIOError:\n    pass")
+    session.run(
+        "import sys\ntry:\n    sys.stdout.write('x' * 1_000_000)\nexcept BlockingIOError:\n    pass"
+    )
 
     assert session.run("1").value == "1"
 
@@ -181,7 +183,10 @@ def test_a_big_stdin(session: Session) -> None:
 
 
 def test_interactive_input(session: Session) -> None:
-    session.start("a = input('name? ')\nimport getpass\nb = getpass.getpass('secret: ')\n(a, b)", interactive=True)
+    session.start(
+        "a = input('name? ')\nimport getpass\nb = getpass.getpass('secret: ')\n(a, b)",
+        interactive=True,
+    )
     done = session.wait(answers=["Ada", "xyz"])
 
     assert done.value == "('Ada', 'xyz')"
@@ -244,4 +249,6 @@ def test_a_broken_stdin_works_again(session: Session, code: str) -> None:
 
 
 def test_stdin_replaced_by_user_code_is_used_by_input(session: Session) -> None:
-    assert session.run("import io, sys\nsys.stdin = io.StringIO('mine\\n')\ninput()").value == "'mine'"
+    assert (
+        session.run("import io, sys\nsys.stdin = io.StringIO('mine\\n')\ninput()").value == "'mine'"
+    )

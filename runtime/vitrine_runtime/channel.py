@@ -46,7 +46,15 @@ def encodable(text: str, limit: int = MAX_TEXT) -> str:
 class Channel:
     """Sends frames. Owned by the session; threads other than the main one may send results."""
 
-    __slots__ = ("native", "receive", "is_worker", "executing", "told_to_stop", "streams", "_send_result")
+    __slots__ = (
+        "native",
+        "receive",
+        "is_worker",
+        "executing",
+        "told_to_stop",
+        "streams",
+        "_send_result",
+    )
 
     def __init__(self, native: Native, streams: Streams) -> None:
         self.streams = streams

@@ -36,6 +36,9 @@ class Display:
         self._results = results
         self._figures = figures
 
+    def __repr__(self) -> str:
+        return "<function display>"
+
     def __call__(
         self,
         *objs: object,

@@ -97,6 +97,8 @@ def install(stdin: Stdin, display: Display) -> None:
         return pdb.Pdb(nosigint=True).set_trace(sys._getframe(1))
 
     for function in (input, format_exc, safe_json_dumps):
+        function.__qualname__ = function.__name__
+        function.__module__ = "builtins"
         setattr(builtins, function.__name__, function)
     builtins.display = display  # type: ignore[attr-defined]
     builtins.clear_output = display.clear_output  # type: ignore[attr-defined]

@@ -30,6 +30,10 @@ class ImportHooks:
         if name not in sys.modules:
             self._before[name] = action
 
+    def forget(self, name: str) -> None:
+        """Takes back what `before` registered."""
+        self._before.pop(name, None)
+
     def after(self, name: str, action: After) -> None:
         """Runs `action` once `name` is imported: now, if it already is."""
         module = sys.modules.get(name)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`from IPython.display import ...` where IPython is not installed.
+"""`from IPython.display import ...`, with IPython installed or not.
 
-The finder stands last on sys.meta_path, so it is asked only when nothing else was found.
+Without it: a finder, last on sys.meta_path and so asked only when nothing else was found, makes
+the few modules that code uses. With it: its functions, which print where there is no IPython shell,
+are replaced by ours; its classes work as they are.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from types import ModuleType
 
 from . import display_objects
 from .display import Display, DisplayHandle
+from .imports import ImportHooks
 from .sealed import __builtins__  # noqa: F401
 
 PACKAGE = "IPython"
@@ -55,5 +58,12 @@ def _no_shell() -> None:
     return None
 
 
-def install(display: Display) -> None:
+def install(display: Display, imports: ImportHooks) -> None:
     sys.meta_path.append(ShimFinder(display))  # type: ignore[arg-type]
+
+    def connect(module: ModuleType) -> None:
+        module.display = display  # type: ignore[attr-defined]
+        module.update_display = display.update_display  # type: ignore[attr-defined]
+        module.clear_output = display.clear_output  # type: ignore[attr-defined]
+
+    imports.after("IPython.core.display_functions", connect)

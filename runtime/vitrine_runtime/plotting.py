@@ -6,7 +6,6 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-import sys
 import tempfile
 from types import ModuleType
 
@@ -25,12 +24,13 @@ def prepare(imports: ImportHooks) -> None:
     imports.before("matplotlib", copy_fonts)
 
 
-def preload() -> None:
-    """In the zygote: imports pyplot and draws once, without writing outside a temporary name."""
+def preload(imports: ImportHooks) -> None:
+    """In the zygote: imports pyplot and draws once; writes nothing if there is a font list."""
     variable = "MPLCONFIGDIR"
     before = os.environ.get(variable)
     os.environ.setdefault(variable, tempfile.gettempdir())
     try:
+        imports.forget("matplotlib")  # the font list is read where it lies
         import matplotlib
 
         cache = matplotlib.get_cachedir
@@ -41,11 +41,21 @@ def preload() -> None:
         finally:
             matplotlib.get_cachedir = cache
         _draw_once(pyplot)
+        _close_fonts()
     except (ImportError, OSError):
         pass
     finally:
         if before is None:
             os.environ.pop(variable, None)
+
+
+def _close_fonts() -> None:
+    """Fonts that drawing opened are files; a worker is born without the zygote's descriptors."""
+    from matplotlib import font_manager
+
+    cached = getattr(font_manager, "_get_font", None)
+    if hasattr(cached, "cache_clear"):
+        cached.cache_clear()
 
 
 def copy_fonts() -> None:
@@ -79,7 +89,3 @@ def _draw_once(pyplot) -> None:
     axes.set_title("a")
     figure.savefig(io.BytesIO(), format="png", bbox_inches="tight")
     pyplot.close(figure)
-
-
-def loaded() -> bool:
-    return "matplotlib.pyplot" in sys.modules

@@ -44,6 +44,9 @@ class Results:
         if taken:
             self._lock.release()
 
+    def on_main_thread(self) -> bool:
+        return get_ident() == self._main
+
     def value(self, value: object) -> None:
         """The value of a last expression."""
         if type(value) in SIMPLE:

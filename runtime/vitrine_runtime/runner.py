@@ -20,9 +20,7 @@ class Runner:
 
     __slots__ = ("_sources", "_names", "_loop", "_magics", "futures")
 
-    def __init__(
-        self, sources: Sources, namespace: Namespace, loop: Loop
-    ) -> None:
+    def __init__(self, sources: Sources, namespace: Namespace, loop: Loop) -> None:
         self._sources = sources
         self._names = namespace.names
         self._loop = loop
@@ -82,9 +80,7 @@ class Runner:
             error.filename = error.filename or filename
             raise
 
-    def _parse_magics(
-        self, source: str, filename: str, problem: SyntaxError
-    ) -> tuple[Module, str]:
+    def _parse_magics(self, source: str, filename: str, problem: SyntaxError) -> tuple[Module, str]:
         """A cell with shell commands or magics; raises `problem` if it has none."""
         try:
             plain = transform(source, magics.problem)

@@ -68,7 +68,7 @@ class Session:
         self.gate.install()
         forks.install(self.streams)
         helpers.install(self.stdin, self.display)
-        ipython_shim.install(self.display)
+        ipython_shim.install(self.display, self.imports)
         magics = Magics(self.runner, self.namespace, self.results, self.streams, self.display)
         magics.install()
         self.runner.connect(magics)

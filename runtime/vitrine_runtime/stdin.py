@@ -98,6 +98,8 @@ class Stdin:
         execution = self._results.current
         if execution is None or not self._channel.is_worker():
             raise EOFError("only the session's own process can ask for input")
+        if not self._results.on_main_thread():  # the main thread reads the same socket
+            raise EOFError("only the main thread can ask for input")
         self._channel.input_request(execution.id, prompt, password)
         while True:
             kind, id, body = self._channel.receive()

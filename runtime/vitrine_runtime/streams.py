@@ -7,7 +7,6 @@ code may close, replace, detach or redirect all of this: `repair` puts a working
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 import sys
@@ -15,7 +14,8 @@ import sys
 from .errors import FAILURES
 from .sealed import __builtins__  # noqa: F401
 
-# Above what programs use by number, below 64: the kernel's first fd table needs no growth.
+# Spare copies are 61 and 62: above what programs use by number, below 64, where the kernel's first
+# table of descriptors ends.
 SPARE_FROM = 60
 
 _NAMES = {1: "stdout", 2: "stderr"}
@@ -71,7 +71,7 @@ class Streams:
             try:
                 stat = _fstat(fd)
                 self._identity[fd] = (stat[1], stat[2])
-                self._spare[fd] = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, SPARE_FROM)
+                self._spare[fd] = _dup2(fd, SPARE_FROM + fd, False)
             except OSError:
                 self._identity.pop(fd, None)
 

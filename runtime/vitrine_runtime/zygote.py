@@ -7,7 +7,7 @@ import gc
 import importlib
 import sys
 
-from . import plotting, worker
+from . import plotting, seeding, worker
 from .sealed import __builtins__  # noqa: F401
 
 STDLIB = (
@@ -20,6 +20,8 @@ STDLIB = (
     "traceback", "types", "typing", "unicodedata", "urllib.parse", "uuid", "warnings", "weakref",
     "zlib",
 )  # fmt: skip
+REHEARSALS = 20  # enough for the interpreter to specialise the code of the runtime
+AFTER_COLLECTION = 5
 LOADED = ("numpy", "pandas")
 
 
@@ -37,16 +39,23 @@ def warm(variant: str) -> None:
             continue
     here = worker.session()  # before matplotlib: it selects the backend
     if variant == "loaded":
-        plotting.preload()
+        plotting.preload(here.imports)
         _touch_frames()
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules that a cell writes into its directory
     sys.argv = [""]
-    assert here.execution is None
-    for _ in range(20):  # also lets the interpreter specialise the code of the runtime
-        worker.rehearse()
+    _rehearse(REHEARSALS)
     gc.collect()
+    # Again: what the collection freed lies scattered over the heap, and the first objects of a
+    # child would each land on, and so copy, another page. Now they land where these did.
+    _rehearse(AFTER_COLLECTION)
     gc.freeze()
+
+
+def _rehearse(times: int) -> None:
+    for _ in range(times):
+        worker.rehearse()
+        seeding.touch()
 
 
 def _touch_frames() -> None:

@@ -139,7 +139,8 @@ Task<void> FileRoutes::get(Exchange& exchange) {
   std::shared_ptr<Session> session = co_await session_of(exchange);
   if (!session) co_return;
   const std::string path = exchange.parameters[1];
-  KeeperReply reply = co_await registry.keeper().call(wire::OpenFile{session->engine, path});
+  const wire::Request open = wire::OpenFile{session->engine, path};
+  KeeperReply reply = co_await registry.keeper().call(open);
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::FileOpened> opened = expect<wire::FileOpened>(std::move(reply));
   if (!opened && opened.error().code == Code::conflict &&
@@ -147,7 +148,8 @@ Task<void> FileRoutes::get(Exchange& exchange) {
     co_return co_await send_archive(exchange, *session, path);
   if (!opened) co_return co_await refuse(exchange, opened.error());
   if (fds.size() != 1)
-    co_return co_await respond(exchange, problem_of(Error{Code::internal, "no descriptor"}));
+    co_return co_await respond(exchange, make_problem(http::status::internal_server_error, "internal",
+                                                      "the keeper sent no file", "try again"));
   std::vector<Header> headers{{"Content-Disposition", disposition(path)},
                               {"Accept-Ranges", "bytes"},
                               {"X-Content-Type-Options", "nosniff"},
@@ -192,24 +194,25 @@ Task<void> FileRoutes::put(Exchange& exchange) {
   if (!session) co_return;
   const std::string path = exchange.parameters[1];
   if (auto size = exchange.body_size(); size && *size > session->spec.limits.disk_bytes)
-    co_return co_await respond(
-        exchange, Problem{.status = http::status::payload_too_large,
-                          .code = "too_large",
-                          .detail = "the file is larger than the session's disk_mb",
-                          .remedy = "create the session with a larger limits.disk_mb"});
-  KeeperReply reply = co_await registry.keeper().call(wire::NewFile{session->engine, path});
+    co_return co_await respond(exchange,
+                               make_problem(http::status::payload_too_large, "too_large",
+                                            "the file is larger than the session's disk_mb",
+                                            "create the session with a larger limits.disk_mb"));
+  const wire::Request make = wire::NewFile{session->engine, path};
+  KeeperReply reply = co_await registry.keeper().call(make);
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::FileOpened> opened = expect<wire::FileOpened>(std::move(reply));
   if (!opened) co_return co_await refuse(exchange, opened.error());
   if (fds.size() != 1)
-    co_return co_await respond(exchange, problem_of(Error{Code::internal, "no descriptor"}));
+    co_return co_await respond(exchange, make_problem(http::status::internal_server_error, "internal",
+                                                      "the keeper sent no file", "try again"));
   Result<std::uint64_t> received = co_await receive(exchange, fds[0].get());
   if (!received) {
     registry.keeper().post(wire::RemoveFile{session->engine, opened->hidden});
     co_return co_await refuse(exchange, received.error());
   }
-  Result<wire::Done> done = expect<wire::Done>(co_await registry.keeper().call(
-      wire::CommitFile{session->engine, path, opened->hidden}));
+  const wire::Request commit = wire::CommitFile{session->engine, path, opened->hidden};
+  Result<wire::Done> done = expect<wire::Done>(co_await registry.keeper().call(commit));
   if (!done) co_return co_await refuse(exchange, done.error());
   const json::object stored{{"path", path}, {"size", *received}};
   co_await exchange.respond(http::status::created, "application/json", json::serialize(stored));
@@ -218,8 +221,8 @@ Task<void> FileRoutes::put(Exchange& exchange) {
 Task<void> FileRoutes::remove(Exchange& exchange) {
   std::shared_ptr<Session> session = co_await session_of(exchange);
   if (!session) co_return;
-  Result<wire::Done> done = expect<wire::Done>(co_await registry.keeper().call(
-      wire::RemoveFile{session->engine, exchange.parameters[1]}));
+  const wire::Request request = wire::RemoveFile{session->engine, exchange.parameters[1]};
+  Result<wire::Done> done = expect<wire::Done>(co_await registry.keeper().call(request));
   if (!done) co_return co_await refuse(exchange, done.error());
   co_await exchange.respond(http::status::no_content, "", "");
 }
@@ -239,8 +242,9 @@ Task<Result<std::vector<wire::FilesListed::Entry>>> FileRoutes::entries_of(Sessi
   std::vector<wire::FilesListed::Entry> all;
   std::string after;
   for (;;) {
-    Result<wire::FilesListed> listed = expect<wire::FilesListed>(
-        co_await registry.keeper().call(wire::ListFiles{session.engine, path, after}));
+    const wire::Request request = wire::ListFiles{session.engine, path, after};
+    Result<wire::FilesListed> listed =
+        expect<wire::FilesListed>(co_await registry.keeper().call(request));
     if (!listed) co_return std::move(listed.error());
     if (!listed->entries.empty()) after = listed->entries.back().name;
     for (auto& entry : listed->entries) all.push_back(std::move(entry));
@@ -287,7 +291,8 @@ Task<bool> FileRoutes::archive(Exchange& exchange, Session& session, const std::
       continue;
     }
     if (entry.kind != FileKind::file) continue;  // links and devices mean nothing outside
-    KeeperReply reply = co_await registry.keeper().call(wire::OpenFile{session.engine, below});
+    const wire::Request open = wire::OpenFile{session.engine, below};
+    KeeperReply reply = co_await registry.keeper().call(open);
     std::vector<Fd> fds = std::move(reply.fds);
     Result<wire::FileOpened> opened = expect<wire::FileOpened>(std::move(reply));
     if (!opened || fds.size() != 1) continue;
@@ -302,8 +307,9 @@ Task<bool> FileRoutes::archive(Exchange& exchange, Session& session, const std::
 Task<void> FileRoutes::send_archive(Exchange& exchange, Session& session,
                                     const std::string& path) {
   // Before the answer begins: does the directory exist?
-  Result<wire::FilesListed> first = expect<wire::FilesListed>(
-      co_await registry.keeper().call(wire::ListFiles{session.engine, path, ""}));
+  const wire::Request request = wire::ListFiles{session.engine, path, ""};
+  Result<wire::FilesListed> first =
+      expect<wire::FilesListed>(co_await registry.keeper().call(request));
   if (!first) co_return co_await refuse(exchange, first.error());
   const std::string name = path.empty() ? "home" : path.substr(path.rfind('/') + 1);
   const std::vector<Header> headers{{"Content-Disposition", disposition(name + ".tar")},

@@ -105,21 +105,21 @@ Task<std::optional<json::object>> Native::body_of(Exchange& exchange, EmptyBody 
   Result<std::string> text = co_await exchange.body(config.max_body);
   if (!text) {
     if (text.error().code == Code::over_limit)
-      co_await respond(exchange, Problem{.status = http::status::payload_too_large,
-                                         .code = "too_large",
-                                         .detail = "the body is larger than " +
-                                                   std::to_string(config.max_body) + " bytes",
-                                         .remedy = "upload large data as a file and read it there"});
+      co_await respond(exchange,
+                       make_problem(http::status::payload_too_large, "too_large",
+                                    "the body is larger than " + std::to_string(config.max_body) +
+                                        " bytes",
+                                    "upload large data as a file and read it there"));
     else
       co_await respond(exchange, problem_of(text.error()));
     co_return std::nullopt;
   }
   const std::string type = exchange.header("Content-Type");
   if (!text->empty() && !type.empty() && !type.starts_with("application/json")) {
-    co_await respond(exchange, Problem{.status = http::status::unsupported_media_type,
-                                       .code = "unsupported_media_type",
-                                       .detail = "the body is " + type + ", not JSON",
-                                       .remedy = "send Content-Type: application/json"});
+    co_await respond(exchange,
+                     make_problem(http::status::unsupported_media_type, "unsupported_media_type",
+                                  "the body is " + type + ", not JSON",
+                                  "send Content-Type: application/json"));
     co_return std::nullopt;
   }
   auto parsed = parse_object(*text, empty);
@@ -142,34 +142,40 @@ Task<void> Native::create(Exchange& exchange) {
   exchange.session_id = (*session)->id;
   const std::vector<Header> headers{{"Location", "/v1/sessions/" + (*session)->id}};
   co_await exchange.respond(http::status::created, "application/json",
-                            json::serialize(session_object(**session)), headers);
+                            session_json(**session), headers);
 }
 
 Task<void> Native::list(Exchange& exchange) {
   const auto page = read_page(exchange.query, 100, 1000);
   if (auto* problem = std::get_if<Problem>(&page)) co_return co_await respond(exchange, *problem);
   const Page& wanted = std::get<Page>(page);
-  json::array sessions;
+  std::string list;
+  std::string last;
   std::string next;
+  std::size_t count = 0;
   bool past = wanted.after.empty();
   for (const auto& session : registry.list()) {
-    if (sessions.size() == wanted.limit) {
-      next = std::string(sessions.back().as_object()["id"].as_string());
+    if (count == wanted.limit) {
+      next = last;
       break;
     }
-    if (past) sessions.push_back(session_object(*session));
+    if (past) {
+      list += (list.empty() ? "" : ",") + session_json(*session);
+      last = session->id;
+      ++count;
+    }
     if (session->id == wanted.after) past = true;
   }
-  json::object out{{"sessions", std::move(sessions)}};
-  out["next"] = next.empty() ? json::value(nullptr) : json::value(next);
-  co_await exchange.respond(http::status::ok, "application/json", json::serialize(out));
+  const std::string after = next.empty() ? "null" : "\"" + next + "\"";
+  co_await exchange.respond(http::status::ok, "application/json",
+                            "{\"sessions\":[" + list + "],\"next\":" + after + "}");
 }
 
 Task<void> Native::show(Exchange& exchange) {
   std::shared_ptr<Session> session = co_await session_of(exchange);
   if (!session) co_return;
   co_await exchange.respond(http::status::ok, "application/json",
-                            json::serialize(session_object(*session)));
+                            session_json(*session));
 }
 
 Task<void> Native::remove(Exchange& exchange) {
@@ -229,11 +235,9 @@ Task<void> Native::answer_execution(Exchange& exchange, Session& session, ExecRe
   Result<std::shared_ptr<Execution>> started = session.execute(std::move(request));
   if (!started) {
     if (started.error().code == Code::over_limit)
-      co_return co_await respond(exchange, Problem{.status = http::status::too_many_requests,
-                                                   .code = "queue_full",
-                                                   .detail = started.error().message,
-                                                   .remedy = started.error().remedy,
-                                                   .retry_after_s = 1});
+      co_return co_await respond(exchange,
+                                 make_problem(http::status::too_many_requests, "queue_full",
+                                              started.error().message, started.error().remedy, 1));
     co_return co_await respond(exchange, session_dead(cause_text(session)));
   }
   std::shared_ptr<Execution> execution = std::move(*started);
@@ -340,7 +344,7 @@ Task<void> Native::reset(Exchange& exchange) {
     co_return co_await respond(exchange, not_found());
   if (!done) co_return co_await respond(exchange, problem_of(done.error()));
   co_await exchange.respond(http::status::ok, "application/json",
-                            json::serialize(session_object(*session)));
+                            session_json(*session));
 }
 
 Task<void> Native::info(Exchange& exchange) {
@@ -357,11 +361,12 @@ Task<void> Native::info(Exchange& exchange) {
     for (const char* name : {"python", "isolation", "pools", "zygotes"})
       out[name] = (*known)[name];
   }
-  out["limits"] = limits_object(Limits{});
   out["sessions"] = registry.count();
   out["environments"] = json::array{
       json::object{{"name", "default"}, {"variants", json::array{"bare", "loaded", "seeded"}}}};
-  co_await exchange.respond(http::status::ok, "application/json", json::serialize(out));
+  std::string text = json::serialize(out);
+  text.insert(text.size() - 1, ",\"limits\":" + limits_json(Limits{}));
+  co_await exchange.respond(http::status::ok, "application/json", text);
 }
 
 }  // namespace

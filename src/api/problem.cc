@@ -68,6 +68,15 @@ Problem problem_of(const Error& error) {
   return problem;
 }
 
+Problem make_problem(http::status status, std::string code, std::string detail, std::string remedy,
+                     int retry_after_s) {
+  return {.status = status,
+          .code = std::move(code),
+          .detail = std::move(detail),
+          .remedy = std::move(remedy),
+          .retry_after_s = retry_after_s};
+}
+
 Problem not_found() {
   return {.status = http::status::not_found,
           .code = "not_found",

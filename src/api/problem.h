@@ -25,6 +25,11 @@ Task<void> respond(Exchange& exchange, const Problem& problem);
 // The general mapping; routes that know better make their own.
 Problem problem_of(const Error& error);
 
+// A function and not braces at the place of use: GCC 12 destroys an aggregate's temporary twice when
+// it stands in an expression with co_await.
+Problem make_problem(http::status status, std::string code, std::string detail, std::string remedy,
+                     int retry_after_s = 0);
+
 Problem not_found();                                     // the same bytes for missing and foreign
 Problem bad_field(const std::string& field, const std::string& why, const std::string& remedy);
 Problem session_dead(const std::string& why);

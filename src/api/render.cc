@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/render.h"
 
+#include <cstdio>
+
 #include "wire/messages.h"
 
 namespace vitrine::api {
@@ -9,7 +11,14 @@ namespace json = boost::json;
 
 namespace {
 
-double rounded(double milliseconds) { return static_cast<double>(static_cast<long long>(milliseconds * 1000 + 0.5)) / 1000; }
+// As people write it: 0.633, 30, 1.
+std::string number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return text;
+}
+
+std::string quoted(std::string_view text) { return json::serialize(json::string(text)); }
 
 bool is_text(std::string_view mime, std::string_view bytes) {
   const bool textual = mime.starts_with("text/") || mime == "image/svg+xml" ||
@@ -18,20 +27,20 @@ bool is_text(std::string_view mime, std::string_view bytes) {
   return textual && wire::is_utf8(bytes);
 }
 
+json::value parsed_json(const std::string& text) {
+  boost::system::error_code failed;
+  json::parse_options options;
+  options.max_depth = 32;
+  json::value parsed = json::parse(text, failed, json::storage_ptr(), options);
+  return failed ? json::value(text) : parsed;
+}
+
 json::object bundle_object(const MimeBundle& bundle) {
   json::object out;
   for (const auto& [mime, bytes] : bundle) {
-    if (mime.ends_with("json")) {
-      boost::system::error_code failed;
-      json::parse_options options;
-      options.max_depth = 32;
-      json::value parsed = json::parse(bytes, failed, json::storage_ptr(), options);
-      if (!failed) {
-        out[mime] = std::move(parsed);
-        continue;
-      }
-    }
-    out[mime] = is_text(mime, bytes) ? bytes : base64(bytes);
+    if (!is_text(mime, bytes)) out[mime] = base64(bytes);
+    else if (mime.ends_with("json")) out[mime] = parsed_json(bytes);
+    else out[mime] = bytes;
   }
   return out;
 }
@@ -67,59 +76,55 @@ std::string execution_json(const ExecRecord& record) {
   for (const MimeBundle& bundle : record.results) results.push_back(bundle_object(bundle));
   json::array notes;
   for (const std::string& note : record.notes) notes.push_back(json::string(note));
-  return json::serialize(json::object{
-      {"id", record.id},
-      {"session", record.session},
-      {"state", record.state},
-      {"started_at", record.started_at},
-      {"outcome", to_string(record.outcome)},
-      {"exit_code", record.exit_code},
-      {"stdout", record.out},
-      {"stderr", record.err},
-      {"truncated",
-       json::object{{"stdout", record.out_truncated}, {"stderr", record.err_truncated}}},
-      {"results", std::move(results)},
-      {"error", error_value(record.error)},
-      {"state_kept", record.state_kept},
-      {"notes", std::move(notes)},
-      {"usage", json::object{{"wall_ms", rounded(record.usage.wall_ms)},
-                             {"cpu_ms", rounded(record.usage.cpu_ms)},
-                             {"peak_memory_kb", record.usage.peak_memory_kb}}},
-  });
+  const auto flag = [](bool value) { return value ? "true" : "false"; };
+  std::string out = "{\"id\":\"" + record.id + "\",\"session\":\"" + record.session +
+                    "\",\"state\":\"" + record.state + "\",\"started_at\":\"" +
+                    record.started_at + "\",\"outcome\":\"";
+  out += to_string(record.outcome);
+  out += "\",\"exit_code\":" + std::to_string(record.exit_code);
+  out += ",\"stdout\":" + quoted(record.out) + ",\"stderr\":" + quoted(record.err);
+  out += std::string(",\"truncated\":{\"stdout\":") + flag(record.out_truncated) +
+         ",\"stderr\":" + flag(record.err_truncated) + "}";
+  out += ",\"results\":" + json::serialize(results);
+  out += ",\"error\":" + json::serialize(error_value(record.error));
+  out += std::string(",\"state_kept\":") + flag(record.state_kept);
+  out += ",\"notes\":" + json::serialize(notes);
+  out += ",\"usage\":{\"wall_ms\":" + number(record.usage.wall_ms) +
+         ",\"cpu_ms\":" + number(record.usage.cpu_ms) +
+         ",\"peak_memory_kb\":" + std::to_string(record.usage.peak_memory_kb) + "}}";
+  return out;
 }
 
-json::object limits_object(const Limits& limits) {
+std::string limits_json(const Limits& limits) {
   const auto seconds = [](std::chrono::milliseconds time) {
-    return static_cast<double>(time.count()) / 1000;
+    return number(static_cast<double>(time.count()) / 1000);
   };
-  return {{"memory_mb", limits.memory_bytes >> 20},
-          {"cpus", limits.cpu_permille / 1000.0},
-          {"processes", limits.processes},
-          {"disk_mb", limits.disk_bytes >> 20},
-          {"output_kb", limits.output_bytes >> 10},
-          {"exec_timeout_s", seconds(limits.exec_time)},
-          {"idle_timeout_s", seconds(limits.idle_time)}};
+  return "{\"memory_mb\":" + std::to_string(limits.memory_bytes >> 20) +
+         ",\"cpus\":" + number(limits.cpu_permille / 1000.0) +
+         ",\"processes\":" + std::to_string(limits.processes) +
+         ",\"disk_mb\":" + std::to_string(limits.disk_bytes >> 20) +
+         ",\"output_kb\":" + std::to_string(limits.output_bytes >> 10) +
+         ",\"exec_timeout_s\":" + seconds(limits.exec_time) +
+         ",\"idle_timeout_s\":" + seconds(limits.idle_time) + "}";
 }
 
-json::object session_object(const session::Session& session) {
+std::string session_json(const session::Session& session) {
   json::array notes;
   for (const std::string& note : session.notes) notes.push_back(json::string(note));
-  json::object out{
-      {"id", session.id},
-      {"name", session.spec.name},
-      {"state", session.death ? "dead" : session.frozen ? "frozen" : session.busy() ? "busy"
-                                                                                     : "ready"},
-      {"isolation", session.spec.isolation},
-      {"policy", session.spec.policy},
-      {"created_at", session.created_at},
-      {"limits", limits_object(session.spec.limits)},
-      {"notes", std::move(notes)},
-  };
-  if (session.spec.seed) out["seed"] = *session.spec.seed;
+  const char* state = "ready";
+  if (session.death) state = "dead";
+  else if (session.frozen) state = "frozen";
+  else if (session.busy()) state = "busy";
+  std::string out = "{\"id\":\"" + session.id + "\",\"name\":" + quoted(session.spec.name) +
+                    ",\"state\":\"" + state + "\",\"isolation\":" + quoted(session.spec.isolation) +
+                    ",\"policy\":" + quoted(session.spec.policy) + ",\"created_at\":\"" +
+                    session.created_at + "\",\"limits\":" + limits_json(session.spec.limits) +
+                    ",\"notes\":" + json::serialize(notes);
+  if (session.spec.seed) out += ",\"seed\":" + std::to_string(*session.spec.seed);
   if (session.death)
-    out["death"] = json::object{{"cause", to_string(session.death->cause)},
-                                {"code", session.death->code}};
-  return out;
+    out += ",\"death\":{\"cause\":" + quoted(to_string(session.death->cause)) +
+           ",\"code\":" + std::to_string(session.death->code) + "}";
+  return out + "}";
 }
 
 std::string event_json(const session::Event& event) {

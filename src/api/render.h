@@ -11,8 +11,8 @@ namespace vitrine::api {
 
 // An execution as in the contract; `results` and text as they are, images in base64.
 std::string execution_json(const ExecRecord& record);
-boost::json::object session_object(const session::Session& session);
-boost::json::object limits_object(const Limits& limits);
+std::string session_json(const session::Session& session);
+std::string limits_json(const Limits& limits);
 // One line of NDJSON, without the newline; "" for events this surface does not show.
 std::string event_json(const session::Event& event);
 

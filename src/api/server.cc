@@ -29,6 +29,22 @@ constexpr std::chrono::seconds kBodyTime{30};   // without a byte of progress
 constexpr std::chrono::seconds kWriteTime{60};
 constexpr std::size_t kPart = 64 * 1024;
 
+// Up to the first character that is none of its alphabet.
+std::string from_base64(std::string_view text) {
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (char c : text) {
+    const std::size_t value = kAlphabet.find(c);
+    if (value == std::string_view::npos) break;
+    bits = bits << 6 | static_cast<std::uint32_t>(value);
+    if (++count % 4 != 1) out += static_cast<char>(bits >> (6 - 2 * ((count - 1) % 4)));
+  }
+  return out;
+}
+
 auto token_of(error_code& failed) { return asio::redirect_error(asio::use_awaitable, failed); }
 
 std::map<std::string, std::string> parse_query(std::string_view text) {
@@ -128,12 +144,11 @@ Task<bool> Connection::read_header() {
   head_ = false;
   status_ = 0;
   const bool large = failed == http::error::header_limit;
-  co_await api::respond(
-      *this, Problem{.status = large ? http::status::request_header_fields_too_large
-                                     : http::status::bad_request,
-                     .code = large ? "header_too_large" : "bad_request",
-                     .detail = "the request is not valid HTTP: " + failed.message(),
-                     .remedy = "send a well-formed HTTP/1.1 request"});
+  const http::status status =
+      large ? http::status::request_header_fields_too_large : http::status::bad_request;
+  co_await api::respond(*this, make_problem(status, large ? "header_too_large" : "bad_request",
+                                            "the request is not valid HTTP: " + failed.message(),
+                                            "send a well-formed HTTP/1.1 request"));
   co_return false;
 }
 
@@ -145,12 +160,7 @@ bool Connection::has_token() const {
   if (given.starts_with(kBearer))
     return same_secret(token, std::string_view(given).substr(kBearer.size()));
   if (given.starts_with(kBasic)) {  // credentials in a URL: any user name, the token as password
-    std::string decoded(given.size(), '\0');
-    const auto coded = std::string_view(given).substr(kBasic.size());
-    decoded.resize(beast::detail::base64::decoded_size(coded.size()));
-    const auto [written, read] =
-        beast::detail::base64::decode(decoded.data(), coded.data(), coded.size());
-    decoded.resize(written);
+    const std::string decoded = from_base64(std::string_view(given).substr(kBasic.size()));
     const std::size_t colon = decoded.find(':');
     if (colon == std::string::npos) return same_secret(token, decoded);
     return same_secret(token, std::string_view(decoded).substr(colon + 1)) ||
@@ -245,7 +255,9 @@ Task<void> Connection::answer() {
       alive_ = alive_ && !responded();
     }
     if (!responded())
-      co_await api::respond(*this, problem_of(Error{Code::internal, "the server made a mistake"}));
+      co_await api::respond(*this, make_problem(http::status::internal_server_error, "internal",
+                                                "the server made a mistake",
+                                                "try again; the server's log says more"));
   }
   --server_.busy_;
   // An unread body would be taken for the next request.

@@ -48,13 +48,20 @@ Task<void> KeeperLink::read_all(std::function<void(const wire::Event&)> on_event
   }
 }
 
-Task<KeeperReply> KeeperLink::call(wire::Request request) {
-  if (gone_) co_return KeeperReply{};
+// No coroutine: the request is encoded before anything is suspended, so it may be a temporary.
+Task<KeeperReply> KeeperLink::call(const wire::Request& request) {
   if (++last_number_ == 0) ++last_number_;  // 0 wants no answer
-  const std::uint32_t number = last_number_;
-  auto slot = std::make_shared<Slot>(executor_, 1);
-  waiting_.emplace(number, slot);
-  send(wire::encode_request(number, request));
+  if (!gone_) {
+    waiting_.emplace(last_number_, std::make_shared<Slot>(executor_, 1));
+    send(wire::encode_request(last_number_, request));
+  }
+  return answer_to(last_number_);
+}
+
+Task<KeeperReply> KeeperLink::answer_to(std::uint32_t number) {
+  auto found = waiting_.find(number);
+  if (found == waiting_.end()) co_return KeeperReply{};
+  std::shared_ptr<Slot> slot = found->second;
   std::shared_ptr<KeeperReply> reply = co_await slot->async_receive(asio::use_awaitable);
   co_return std::move(*reply);
 }

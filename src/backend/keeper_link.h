@@ -38,13 +38,14 @@ class KeeperLink {
   Task<void> run(std::function<void(const wire::Event&)> on_event);
 
   // The reply, or an Error inside it.
-  Task<KeeperReply> call(wire::Request request);
+  Task<KeeperReply> call(const wire::Request& request);
   // Wants no answer.
   void post(const wire::Request& request);
 
  private:
   using Slot = asio::experimental::channel<void(boost::system::error_code, std::shared_ptr<KeeperReply>)>;
 
+  Task<KeeperReply> answer_to(std::uint32_t number);
   Task<void> read_all(std::function<void(const wire::Event&)> on_event);
   void send(std::string packet);
   void flush();

@@ -160,6 +160,8 @@ void Rooms::worker_spoke(const std::shared_ptr<Start>& start) {
       receive_packet(start->room->worker.socket.get(), wire::kMaxFrame, 0, Wait::dont);
   if (!packet) {
     if (packet.error().code == Code::timed_out) return;
+    // Before the zygote's answer, that one knows better.
+    if (!start->joined) return loop_.unwatch(start->room->worker.socket.get());
     return abandon(start, died_while_started());
   }
   if (Result<wire::Frame> frame = wire::decode_frame(packet->bytes);

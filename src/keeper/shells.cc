@@ -192,9 +192,9 @@ void Shells::init_cloned(Build& build, const Cloned& cloned) {
   });
   if (shell->cgroup && !delegated_)
     if (Status s = shell->cgroup->join_init(shell->init); !s)
-      return fail(id, std::move(s.error()).during("its cgroup"));
-  if (Status s = send_packet(build.channel.get(), "go", {}, Wait::dont); !s)
-    return fail(id, std::move(s.error()));
+      return fail(id, last_words(build, std::move(s.error()).during("its cgroup")));
+  if (!send_packet(build.channel.get(), "go", {}, Wait::dont))
+    return fail(id, last_words(build, died_while_built()));
 }
 
 void Shells::read_channel(std::uint64_t id) {

@@ -143,8 +143,9 @@ void Registry::ended(Execution& execution) {
 }
 
 Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
-  backend::KeeperReply reply = co_await keeper_.call(
-      wire::Create{.variant = spec.variant, .lifetime = spec.lifetime, .limits = spec.limits});
+  const wire::Request request =
+      wire::Create{.variant = spec.variant, .lifetime = spec.lifetime, .limits = spec.limits};
+  backend::KeeperReply reply = co_await keeper_.call(request);
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
   if (!opened) {

@@ -30,8 +30,9 @@ def test_two_sessions_share_no_files(pair: tuple[Session, Session]) -> None:
 def test_a_full_disk_is_not_the_neighbours(pair: tuple[Session, Session]) -> None:
     """[F20]"""
     filled = pair[0].run(
-        "try:\n    with open('/dev/shm/fill', 'wb') as f:\n"
-        "        while True: f.write(bytes(1 << 20))\nexcept OSError as e: print(e.strerror)"
+        "import os\nfds = [os.open(f'/dev/shm/{n}', os.O_CREAT | os.O_WRONLY) for n in (1, 2)]\n"
+        "try:\n    while True:\n        for fd in fds: os.write(fd, bytes(1 << 20))\n"
+        "except OSError as e: print(e.strerror)"
     )
 
     assert filled.stdout == b"No space left on device\n"

@@ -87,30 +87,34 @@ def test_a_worker_may_stop_everything_it_reaches(keeper: Keeper, mode: str) -> N
     assert (ran.outcome, ran.death and ran.death[0]) == ("timeout", "timeout")
 
 
-def test_a_worker_that_closes_its_socket_is_noticed_and_ends_with_its_time(session: Session) -> None:
+@pytest.mark.parametrize("loop", ["while True: pass", "sum(range(10**12))"])
+def test_a_worker_that_closes_its_socket_is_noticed_and_ends_with_its_time(
+    session: Session, loop: str
+) -> None:
     """[P10]"""
-    session.watch(1, 1.0)
-    execution = session.begin("import os\nos.close(1023)\nwhile True: pass")
+    session.watch(1, 0.5)
+    execution = session.begin(f"import os\nos.close(1023)\n{loop}")
 
     session.wait(execution, until=lambda: session.channel.fileno() in session.ended)
-    assert execution.death is None
     session.wait(execution)
 
-    assert (execution.outcome, execution.claim) == ("timeout", None)
+    # Code that yields finds nobody to tell and leaves; the other is killed.
+    assert execution.timed_out and execution.claim is None
+    assert execution.death is not None and execution.death[0] in ("timeout", "exited")
 
 
 def test_a_worker_that_replaces_itself_is_still_jailed_and_soon_dead(session: Session) -> None:
     """[P12]"""
     ran = session.run(
-        "import os\nos.execv('/bin/sh', ['sh', '-c', 'id -u; ls /proc/self/fd; mount -t tmpfs x /tmp;"
-        " grep -E \"CapEff|Seccomp:\" /proc/self/status; exit 9'])"
+        "import os\nos.execv('/bin/sh', ['sh', '-c', 'id -u; ls /proc/self/fd;"
+        " grep -E \"CapEff|Seccomp:\" /proc/self/status; touch /usr/x; exit 9'])"
     )
 
     assert ran.death == ("exited", 9)
     assert ran.stdout.split()[:1] == [b"1000"]
     assert b"1023" not in ran.stdout.split()
     assert b"CapEff:\t0000000000000000" in ran.stdout and b"Seccomp:\t2" in ran.stdout
-    assert b"permission denied" in ran.stderr.lower() or b"must be superuser" in ran.stderr.lower()
+    assert b"Read-only file system" in ran.stderr or b"Permission denied" in ran.stderr
 
 
 def test_a_neighbour_is_served_while_others_misbehave(keeper: Keeper) -> None:

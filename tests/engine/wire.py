@@ -211,6 +211,8 @@ class Assembler:
         self.execution, self.expected = 0, 0
         self.any_sequence, self.skipping = adopted, False
         self.partial: Message | None = None
+        self.parts: list[bytes] = []
+        self.size = 0
 
     def add(self, frame: Frame) -> Message | None:
         more, rest = bool(frame.flags & MORE), bool(frame.flags & REST)
@@ -234,16 +236,17 @@ class Assembler:
             self.skipping = more
             return None
         if self.partial is None:
-            self.partial = whole
-        else:
-            if self.partial.kind != frame.kind:
-                raise ProtocolError("frames of two messages are mixed")
-            self.partial.payload += frame.payload
-        if len(self.partial.payload) > MAX_MESSAGE.get(frame.kind, MAX_PAYLOAD):
+            self.partial, self.parts, self.size = whole, [], 0
+        if self.partial.kind != frame.kind:
+            raise ProtocolError("frames of two messages are mixed")
+        self.parts.append(frame.payload)
+        self.size += len(frame.payload)
+        if self.size > MAX_MESSAGE.get(frame.kind, MAX_PAYLOAD):
             raise ProtocolError("a message is too long")
         if more:
             return None
         message, self.partial = self.partial, None
+        message.payload = b"".join(self.parts)
         return decode_message(message)
 
     def _check_order(self, frame: Frame, rest: bool) -> None:
