@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import sessions  # noqa: E402
+import sessions
 
 MakeSession = Callable[..., sessions.Session]
 

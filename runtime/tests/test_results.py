@@ -301,7 +301,7 @@ def test_display_of_a_thread_between_executions_is_printed(session: Session) -> 
     later = session.run("done.wait(5)")
 
     assert later.value == "True"
-    assert "'late'" in later.stdout or [s.text for s in later.results][0] == "'late'"
+    assert "'late'" in later.stdout or later.results[0].text == "'late'"
 
 
 # ------------------------------------------------------------------------------------- limits

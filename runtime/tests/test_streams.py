@@ -252,3 +252,14 @@ def test_stdin_replaced_by_user_code_is_used_by_input(session: Session) -> None:
     assert (
         session.run("import io, sys\nsys.stdin = io.StringIO('mine\\n')\ninput()").value == "'mine'"
     )
+
+
+def test_only_the_main_thread_may_ask(session: Session) -> None:
+    session.start(
+        "import threading\nout = []\ndef f():\n    try: input('?')\n    except EOFError as e: out.append(str(e))\n"
+        "t = threading.Thread(target=f)\nt.start()\nt.join()\nout",
+        interactive=True,
+    )
+    done = session.wait(answers=[])
+
+    assert done.asked == [] and "main thread" in (done.value or "")

@@ -2,8 +2,8 @@
 """A cell: source in, compiled once, last expression apart from the statements before it."""
 
 from __future__ import annotations
-
 import __future__
+
 from _ast import Expr, Expression, Module
 from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
 from types import CodeType

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .channel import CLEAR_OUTPUT, encodable
 from .figures import Figures
 from .mime import Bundle, bundle_of, encode
@@ -17,10 +19,10 @@ class DisplayHandle:
         self._display = display
         self.display_id = display_id
 
-    def display(self, obj: object, **options: object) -> None:
+    def display(self, obj: object, **options: Any) -> None:
         self._display(obj, display_id=self.display_id, **options)
 
-    def update(self, obj: object, **options: object) -> None:
+    def update(self, obj: object, **options: Any) -> None:
         self._display(obj, display_id=self.display_id, update=True, **options)
 
     def __repr__(self) -> str:
@@ -69,9 +71,9 @@ class Display:
             self._figures.returned(obj)
         return DisplayHandle(self, name) if name else None
 
-    def update_display(self, obj: object, *, display_id: str, **options: object) -> None:
+    def update_display(self, obj: object, *, display_id: str, **options: Any) -> None:
         """Replaces what is shown under `display_id`."""
-        self(obj, display_id=display_id, update=True, **options)  # type: ignore[arg-type]
+        self(obj, display_id=display_id, update=True, **options)
 
     def clear_output(self, wait: bool = False) -> None:
         """Clears what the execution has shown; with `wait`, when the next thing is shown."""

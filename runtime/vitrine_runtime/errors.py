@@ -76,9 +76,9 @@ def remedy(error: BaseException) -> str | None:
     return None
 
 
-def exit_status(error: SystemExit) -> tuple[int, object]:
-    """The exit code of `sys.exit(...)`, and what Python would print on stderr (or None)."""
-    code = error.code
+def exit_status(error: BaseException) -> tuple[int, object]:
+    """The exit code of a SystemExit, and what Python would print on stderr (or None)."""
+    code = getattr(error, "code", None)
     if code is None:
         return 0, None
     if isinstance(code, int):

@@ -94,7 +94,8 @@ def install(stdin: Stdin, display: Display) -> None:
             )
         import pdb
 
-        return pdb.Pdb(nosigint=True).set_trace(sys._getframe(1))
+        pdb.Pdb(nosigint=True).set_trace(sys._getframe(1))
+        return None
 
     for function in (input, format_exc, safe_json_dumps):
         function.__qualname__ = function.__name__

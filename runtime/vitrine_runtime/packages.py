@@ -44,17 +44,17 @@ def pip(magics: Magics, arguments: str) -> None:
     if action != "install":
         raise PackageError([])
     installed = {_key(name): version for name, version in _installed().items()}
-    missing = []
+    missing: list[str] = []
     for word in words[1:]:
         word = word.strip("\"'")
         found = None if word.startswith("-") else _NAME.match(word)
         if found is None:
             continue
-        version = installed.get(_key(found[0]))
-        if version is None:
+        there = installed.get(_key(found[0]))
+        if there is None:
             missing.append(word)
         else:
-            print(f"Requirement already satisfied: {word} ({version})")
+            print(f"Requirement already satisfied: {word} ({there})")
     if missing:
         raise PackageError(missing)
 

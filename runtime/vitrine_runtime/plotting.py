@@ -53,9 +53,9 @@ def _close_fonts() -> None:
     """Fonts that drawing opened are files; a worker is born without the zygote's descriptors."""
     from matplotlib import font_manager
 
-    cached = getattr(font_manager, "_get_font", None)
-    if hasattr(cached, "cache_clear"):
-        cached.cache_clear()
+    clear = getattr(getattr(font_manager, "_get_font", None), "cache_clear", None)
+    if clear is not None:
+        clear()
 
 
 def copy_fonts() -> None:

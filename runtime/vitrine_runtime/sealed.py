@@ -8,4 +8,4 @@ function the builtins it finds under that name in its module when the function i
 
 import builtins as _public
 
-__builtins__: dict[str, object] = dict(vars(_public))
+__builtins__: dict[str, object] = dict(vars(_public))  # type: ignore[no-redef]

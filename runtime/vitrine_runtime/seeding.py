@@ -10,7 +10,6 @@ from types import ModuleType
 from .imports import ImportHooks
 from .sealed import __builtins__  # noqa: F401
 
-
 _urandom, _from_bytes = os.urandom, int.from_bytes
 
 

@@ -60,7 +60,10 @@ class Sources:
         _cache.pop(name, None)
 
     def refresh(self) -> None:
-        """Puts back entries that user code cleared from `linecache`."""
+        """Puts back entries that user code cleared from `linecache`: all of them, or none."""
+        entries = self._entries
+        if entries and next(iter(entries)) in _cache and self.last() in _cache:
+            return
         for name, entry in self._entries.items():
             if _cache.get(name) is not entry:
                 _cache[name] = entry

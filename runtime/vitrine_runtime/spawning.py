@@ -37,7 +37,7 @@ class Spawning:
         imports.after("multiprocessing.spawn", self._patch)
 
     def _patch(self, spawn: ModuleType) -> None:
-        original = spawn.get_preparation_data
+        original = spawn.get_preparation_data  # type: ignore[attr-defined]
 
         def get_preparation_data(name: str) -> dict[str, object]:
             data = original(name)
@@ -48,7 +48,7 @@ class Spawning:
                     data["init_main_from_path"] = path
             return data
 
-        spawn.get_preparation_data = get_preparation_data
+        spawn.get_preparation_data = get_preparation_data  # type: ignore[attr-defined]
 
     def path(self) -> str | None:
         """Where a child finds the script; None if it cannot be written."""

@@ -33,7 +33,7 @@ class Stdin:
         self._identity: tuple[int, int] | None = None
 
     def install(self) -> None:
-        sys.stdin = sys.__stdin__ = self._idle
+        sys.stdin = sys.__stdin__ = self._idle  # type: ignore[misc]
 
     def adopt(self) -> None:
         try:
@@ -45,7 +45,7 @@ class Stdin:
     def begin(self, given: bytes | None, interactive: bool) -> None:
         if given is not None:
             _put_on_fd0(given)
-            self._given = sys.stdin = sys.__stdin__ = _reader()
+            self._given = sys.stdin = sys.__stdin__ = _reader()  # type: ignore[misc]
         elif interactive:
             self._asking = sys.stdin = AskingStdin(self.ask)  # type: ignore[assignment]
 
@@ -152,7 +152,7 @@ def _reader() -> io.TextIOWrapper:
     raw = io.FileIO(0, "rb", closefd=False)
     raw.name = "<stdin>"
     text = io.TextIOWrapper(io.BufferedReader(raw), "utf-8", "surrogateescape")
-    text.mode = "r"
+    text.mode = "r"  # type: ignore[misc]
     return text
 
 

@@ -30,7 +30,7 @@ def open_text(fd: int) -> io.TextIOWrapper:
     text = io.TextIOWrapper(
         io.BufferedWriter(raw), "utf-8", "backslashreplace", newline="\n", line_buffering=True
     )
-    text.mode = "w"
+    text.mode = "w"  # type: ignore[misc]
     return text
 
 
@@ -62,8 +62,8 @@ class Streams:
         self._identity: dict[int, tuple[int, int]] = {}  # inode, device
 
     def install(self) -> None:
-        sys.stdout = sys.__stdout__ = self.out
-        sys.stderr = sys.__stderr__ = self.err
+        sys.stdout = sys.__stdout__ = self.out  # type: ignore[misc]
+        sys.stderr = sys.__stderr__ = self.err  # type: ignore[misc]
 
     def adopt(self) -> None:
         """Remembers what fds 1 and 2 are, with a spare copy of each for `repair`."""

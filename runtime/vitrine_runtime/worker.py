@@ -8,6 +8,7 @@ from itertools import starmap
 from typing import Any, NoReturn
 
 from . import environ, seeding
+from .errors import FAILURES
 from .figures import Figures
 from .hooks import mute_signals
 from .rehearsal import run as _rehearse
@@ -50,8 +51,11 @@ def after_fork() -> None:
 
 
 def rehearse() -> None:
-    """One warm-up execution that leaves no trace."""
-    _rehearse(session())
+    """A warm-up that leaves no trace. It only saves time, so a failure of it is no failure."""
+    try:
+        _rehearse(session())
+    except FAILURES:
+        pass
 
 
 def main() -> NoReturn:
@@ -104,4 +108,4 @@ def _setup(here: Session, body: dict[str, Any]) -> None:
     if body["seed"] is not None:
         seeding.seed(body["seed"], here.imports)
     if body.get("rehearse"):
-        _rehearse(here)
+        rehearse()

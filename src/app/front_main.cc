@@ -123,8 +123,9 @@ void Front::add_routes() {
   });
   get("/metrics", "Prometheus", api::Access::ordinary, [this](Exchange& exchange) -> Task<void> {
     Result<wire::Told> told = backend::expect<wire::Told>(co_await keeper_.call(wire::Info{}));
-    co_await exchange.respond(api::http::status::ok, "text/plain; version=0.0.4",
-                              metrics_.text(registry_, *server_, told ? told->json : ""));
+    const std::string keeper = told ? told->json : "";
+    const std::string text = metrics_.text(registry_, *server_, keeper);
+    co_await exchange.respond(api::http::status::ok, "text/plain; version=0.0.4", text);
   });
   get("/openapi.json", "This description", api::Access::ordinary,
       [this](Exchange& exchange) -> Task<void> {

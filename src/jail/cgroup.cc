@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -121,6 +123,25 @@ Status Cgroup::join(pid_t pid, Group group) {
 
 Status Cgroup::join_init(pid_t pid) { return join(pid, Group::session); }
 Status Cgroup::join_worker(pid_t pid) { return join(pid, Group::worker); }
+
+Status Cgroup::make_worker() {
+  const CgroupOffer& place = roots_->host.kill;
+  const std::string group = path(Group::worker);
+  if (::mkdirat(dir(place), group.c_str(), 0755) != 0)
+    return Error::from_errno("making a worker's cgroup");
+  if (roots_->delegate && is_v2(place) &&
+      ::fchownat(dir(place), (group + "/cgroup.procs").c_str(), *roots_->delegate,
+                 static_cast<gid_t>(-1), 0) != 0)
+    return Error::from_errno("delegating a worker's cgroup");
+  return ok();
+}
+
+Status Cgroup::renew_worker() {
+  const CgroupOffer& place = roots_->host.kill;
+  if (!is_v2(place)) return ok();
+  if (Status s = remove_group(dir(place), path(Group::worker), {}); !s) return s;
+  return make_worker();
+}
 
 Result<CgroupEntrance> Cgroup::open_entrance(Member member) const {
   CgroupEntrance entrance;

@@ -89,6 +89,10 @@ class Cgroup {
   Result<bool> populated() const;         // anybody, zombies not counted on v2
   Result<bool> worker_populated() const;  // anybody but init
 
+  // An unused group for the next worker; the last one must be gone. v2: since Linux 6.14 whoever is
+  // cloned into a group that was killed once is killed too. `conflict` if somebody is still there.
+  Status renew_worker();
+
   // Returns at once; members stop soon after. v1: the stopped are killed only when thawed.
   enum class Freeze { thaw, freeze };
   Status freeze(Freeze wanted);
@@ -111,7 +115,9 @@ class Cgroup {
   Status remove();
 
  private:
+  friend class CgroupTree;
   enum class Group { session, worker };
+  Status make_worker();
   std::string path(Group group) const;
   Status join(pid_t pid, Group group);
   Status kill(Group group);

@@ -95,6 +95,14 @@ TEST_P(RealCgroup, LetsADelegateCloneStraightIntoASession) {
   EXPECT_TRUE(*session->worker_populated());
   EXPECT_TRUE(session->kill_worker());
   EXPECT_TRUE(eventually([&] { return !*session->worker_populated(); }));
+  EXPECT_TRUE(session->renew_worker());
+  Result<CgroupEntrance> again = session->open_entrance(Cgroup::Member::worker);
+  ASSERT_TRUE(again) << again.error().describe();
+  const pid_t second = clone_into(*again);
+  if (second == 0) ::_exit(7);
+  int status = 0;
+  ::waitpid(second, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 7) << "killed by the kill before";
   EXPECT_TRUE(session->remove());
 }
 

@@ -205,17 +205,12 @@ Result<Cgroup> CgroupTree::make(std::string_view session) {
     return error;
   }
   Cgroup group(*roots_, name);
-  const int kill = roots_->tree[*host.kill.place].get();
-  if (::mkdirat(kill, (name + "/w").c_str(), 0755) != 0)
-    return Error::from_errno("making a worker's cgroup");
-  for (std::size_t i = 0; roots_->delegate && i < roots_->tree.size(); ++i) {
-    if (host.places[i].version != CgroupVersion::v2) continue;
-    for (const std::string& one : {name, name + "/w"})
-      if (::fchownat(roots_->tree[i].get(), (one + "/cgroup.procs").c_str(), *roots_->delegate,
-                     static_cast<gid_t>(-1), 0) != 0 &&
-          errno != ENOENT)  // only the hierarchy that kills has the inner one
-        return Error::from_errno("delegating a session's cgroup");
-  }
+  if (Status s = group.make_worker(); !s) return std::move(s.error());
+  for (std::size_t i = 0; roots_->delegate && i < roots_->tree.size(); ++i)
+    if (host.places[i].version == CgroupVersion::v2 &&
+        ::fchownat(roots_->tree[i].get(), (name + "/cgroup.procs").c_str(), *roots_->delegate,
+                   static_cast<gid_t>(-1), 0) != 0)
+      return Error::from_errno("delegating a session's cgroup");
   if (host.memory && host.places[*host.memory.place].version == CgroupVersion::v2) {
     const int memory = roots_->tree[*host.memory.place].get();
     if (Status s = write_file(memory, (name + "/memory.oom.group").c_str(), "1"); !s)

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kStartTime{15'000};
 // A pool is filled once nobody asked for this long; but at the latest after kRefillLatest.
 constexpr std::chrono::milliseconds kRefillPause{15};
 constexpr std::chrono::milliseconds kRefillLatest{250};
-constexpr int kRecycleTries = 50;  // times 2 ms until the last process is gone
+constexpr int kVacateTries = 50;  // times 2 ms until the last process is gone
 constexpr std::uint32_t kMaxBuilding = 2;
 
 const Limits kDefaultLimits{};
@@ -292,30 +292,35 @@ void Rooms::give_back(std::unique_ptr<Room> room, std::function<void()> gone) {
     room.reset();
     return shells_.retire(shell, std::move(gone));
   }
-  if (pid < 0) return recycle(shell, kRecycleTries, std::move(gone));
+  if (pid < 0) return recycle(shell, std::move(gone));
   reaper_.watch(pid, [this, shell, lease = room->worker.lease, gone = std::move(gone)](Ending) {
-    recycle(shell, kRecycleTries, gone);
+    recycle(shell, gone);
   });
 }
 
-void Rooms::recycle(Shell* shell, int tries, std::function<void()> gone) {
+// Calls `then` with yes once nobody is left of the last worker, or with no if it comes to nothing.
+void Rooms::vacate(Shell* shell, int tries, std::function<void(Vacant)> then) {
   Result<bool> populated = shell->cgroup->worker_populated();
   if (!populated || stopping_ || shell->init_gone || (*populated && tries == 0))
-    return shells_.retire(shell, std::move(gone));
-  if (*populated) {
-    loop_.after(std::chrono::milliseconds(2), [this, shell, tries, gone = std::move(gone)] {
-      recycle(shell, tries - 1, gone);
-    });
-    return;
-  }
-  (void)shell->cgroup->reset_peak();
-  shell->home.reset();  // of the scratch space that the next worker replaces
-  shell->on_init_gone = [this, shell] {
-    std::erase(recycled_, shell);
-    shells_.retire(shell, {});
-  };
-  recycled_.push_back(shell);
-  if (gone) gone();
+    return then(Vacant::no);
+  if (!*populated) return then(shell->cgroup->renew_worker() ? Vacant::yes : Vacant::no);
+  loop_.after(std::chrono::milliseconds(2), [this, shell, tries, then = std::move(then)] {
+    vacate(shell, tries - 1, then);
+  });
+}
+
+void Rooms::recycle(Shell* shell, std::function<void()> gone) {
+  vacate(shell, kVacateTries, [this, shell, gone = std::move(gone)](Vacant vacant) {
+    if (vacant == Vacant::no) return shells_.retire(shell, gone);
+    (void)shell->cgroup->reset_peak();
+    shell->home.reset();  // of the scratch space that the next worker replaces
+    shell->on_init_gone = [this, shell] {
+      std::erase(recycled_, shell);
+      shells_.retire(shell, {});
+    };
+    recycled_.push_back(shell);
+    if (gone) gone();
+  });
 }
 
 void Rooms::refresh(std::unique_ptr<Room> room, Take taken) {
@@ -332,12 +337,16 @@ void Rooms::refresh(std::unique_ptr<Room> room, Take taken) {
   if (shell->oom) loop_.unwatch(shell->oom.get());
   const int pid = room->worker.pid;
   kill_worker(*room);
-  auto again = [this, shell, request, taken = std::move(taken)] {
-    furnish(shell, request, Rehearse::no, Source::warm, taken);
+  auto again = [this, shell, request, taken = std::move(taken)](Vacant vacant) {
+    if (vacant == Vacant::yes) return furnish(shell, request, Rehearse::no, Source::warm, taken);
+    shells_.retire(shell, [taken] {
+      taken(Error{Code::unavailable, "the old worker's processes do not end"});
+    });
   };
-  // The old worker's children die on their own; only the worker must be gone from our books.
-  if (pid < 0) return again();
-  reaper_.watch(pid, [lease = room->worker.lease, again](Ending) { again(); });
+  if (pid < 0) return vacate(shell, kVacateTries, std::move(again));
+  reaper_.watch(pid, [this, shell, lease = room->worker.lease, again = std::move(again)](Ending) {
+    vacate(shell, kVacateTries, again);
+  });
 }
 
 void Rooms::schedule_refill() {

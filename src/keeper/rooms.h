@@ -112,7 +112,9 @@ class Rooms {
   void watch_room(Room& room);
   void worker_ended(Room& room, Ending ending);
   void out_of_memory(Room& room);
-  void recycle(Shell* shell, int tries, std::function<void()> gone);
+  enum class Vacant { no, yes };
+  void vacate(Shell* shell, int tries, std::function<void(Vacant)> then);
+  void recycle(Shell* shell, std::function<void()> gone);
   bool may_recycle(const Room& room) const;
   void schedule_refill();
   void refill_later(std::uint32_t& failures, Error error);

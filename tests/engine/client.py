@@ -292,17 +292,19 @@ class Session:
             self._take_events(execution)
         return execution
 
-    def resume(self) -> Execution:
-        """After attaching: the last execution, waited for if it still runs."""
+    def resume(self, until: Callable[[Execution], bool] | None = None) -> Execution:
+        """After attaching: the last execution, all of it. The worker answers once it reads: when it
+        is idle, or waits for input; what came before the answer comes again in it."""
         self.send(wire.RESUME, 0, b"")
         execution = Execution(0)
         self.wait(execution, until=lambda: bool(execution.bodies(wire.READY)))
-        ready = execution.bodies(wire.READY)[-1]
-        self.execution = execution.id = ready["last_execution"]
+        at = next(n for n, m in enumerate(execution.messages) if m.kind == wire.READY)
+        execution.messages[:at] = []
+        self.execution = execution.id = execution.messages[0].body["last_execution"]
         for message in execution.messages:
             execution.end_with(message)
         if execution.id:
-            self.wait(execution)
+            self.wait(execution, until=None if until is None else lambda: until(execution))
         return execution
 
     def wait(
@@ -378,19 +380,12 @@ class Session:
         except wire.ProtocolError as lie:
             execution.lie = lie
             return
-        if message is None or self._is_known(execution, message):
+        if message is None:
             return
         execution.messages.append(message)
         execution.end_with(message)
         if message.kind == wire.INPUT_REQUEST and on_input is not None:
             self.answer(on_input(message.body))
-
-    def _is_known(self, execution: Execution, message: wire.Message) -> bool:
-        """Whether a replay repeats it."""
-        return message.replay and any(
-            (m.kind, m.execution, m.sequence) == (message.kind, message.execution, message.sequence)
-            for m in execution.messages
-        )
 
     def answer(self, line: bytes | None) -> None:
         """To an INPUT_REQUEST; None = end of file."""

@@ -117,8 +117,25 @@ def test_a_running_execution_goes_on_and_its_messages_arrive(keeper: Keeper, aba
     session.answer(b"go on\n")
     last = session.resume()
 
+    assert last.stdout == b""  # the client before had read it
     assert (last.texts, last.claim) == (["'before'", "'after'", "'value'"], "ok")
     assert len(last.bodies(wire.FINISHED)) == 1
+
+
+@both_modes
+def test_a_question_that_was_asked_is_asked_again(keeper: Keeper, abandon) -> None:
+    def start(session: Session) -> None:
+        execution = session.begin("display(1)\ninput('Name? ')", interactive=True)
+        session.wait(execution, until=lambda: bool(execution.bodies(wire.INPUT_REQUEST)))
+
+    session = keeper.attach(abandon(start))
+    last = session.resume(until=lambda execution: bool(execution.bodies(wire.INPUT_REQUEST)))
+    assert (last.texts, last.claim) == (["1"], None)
+    assert last.bodies(wire.INPUT_REQUEST) == [{"prompt": "Name? ", "password": False}]
+    session.answer(b"Ada\n")
+    session.wait(last)
+
+    assert (last.texts, last.claim) == (["1", "'Ada'"], "ok")
 
 
 @both_modes

@@ -14,9 +14,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import keepers  # noqa: E402
 
-# Who runs the keeper: both by the same code, so both must hold.
-USERS = (0, keepers.NOBODY) if os.geteuid() == 0 else (os.geteuid(),)
-
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: takes minutes; only with ./dev test --long")
@@ -27,7 +24,7 @@ def long_run() -> bool:
     return os.environ.get("VITRINE_LONG", "") not in ("", "0")
 
 
-@pytest.fixture(scope="module", params=USERS, ids=lambda uid: f"uid{uid}")
+@pytest.fixture(scope="module", params=keepers.USERS, ids=lambda uid: f"uid{uid}")
 def keeper(request: pytest.FixtureRequest) -> Iterator[keepers.Process]:
     """One keeper for a whole file: its tests leave it as they found it, and check that."""
     with keepers.started("--pool", "1", "--shells", "2", "--recycled", "0", uid=request.param) as one:

@@ -18,7 +18,7 @@ from typing import Any
 import census
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "engine"))
+sys.path.append(str(ROOT / "tests" / "engine"))
 
 import client  # noqa: E402
 import wire  # noqa: E402
@@ -27,6 +27,8 @@ BUILD = Path(os.environ.get("VITRINE_BUILD", ROOT / "build"))
 PROGRAM = (BUILD / "bin" / "vitrine-keeper").resolve()
 IMAGE = Path(os.environ.get("VITRINE_IMAGE", ROOT / "build" / "image"))
 NOBODY = 65534
+# Who runs the keeper: both by the same code, so both must hold.
+USERS = (0, NOBODY) if os.geteuid() == 0 else (os.geteuid(),)
 SAFETY = 30.0  # seconds until a test is given up; nothing is expected to take this long
 
 # Neither default limits nor a pooled shell: everything is built for this one request.
