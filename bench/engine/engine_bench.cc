@@ -57,6 +57,7 @@ class Bench {
     started_ = backend::Clock::now();
     cpu_before_ = machine_cpu();
     if (Status s = rounds(); !s) return s;
+    if (!options_.only.empty()) return ok();
     for (std::size_t count : {options_.alive, options_.crowd})
       if (count > 0)
         if (Status s = crowd(count); !s) return std::move(s.error()).during("many at once");

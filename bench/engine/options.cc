@@ -29,6 +29,13 @@ Status set(Options& options, const std::string& name, const std::string& value) 
   if (name == "--creates") return number(name, value, options.creates);
   if (name == "--alive") return number(name, value, options.alive);
   if (name == "--crowd") return number(name, value, options.crowd);
+  if (name == "--only") return options.only = value, ok();
+  if (name == "--rate-ms") {
+    int milliseconds = 0;
+    Status done = number(name, value, milliseconds);
+    options.rate_time = std::chrono::milliseconds(milliseconds);
+    return done;
+  }
   if (name == "--leaks") return number(name, value, options.leaks);
   return Error{.code = Code::invalid_argument,
                .message = "there is no option " + name,
@@ -96,6 +103,9 @@ usage: engine_bench [--quick | --long] [options]
   --alive N       sessions alive at once, for memory and teardown; 0 = leave out [500]
   --crowd N       the same once more with so many [0]
   --leaks N       create/run/destroy before counting what is left; 0 = leave out [1000]
+  --only NAME     nothing but this, for a profiler: raw-fork, cold, warm, faults, exec, burst,
+                  raw-rate, rate, raw-bare-rate, bare-rate, peers
+  --rate-ms N     how long each rate is measured [1500]
   --json FILE     write the numbers there as well
   --python FILE   an interpreter that has ipykernel, jupyter_client and sandlock
   --peers FILE    bench/engine/peers.py, which drives those

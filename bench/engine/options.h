@@ -26,6 +26,7 @@ struct Options {
   std::size_t alive = 500;  // sessions at once
   std::size_t crowd = 0;    // and once more with so many
   std::uint64_t leaks = 1000;
+  std::string only;  // measure one thing, for a profiler; see --help
   bool help = false;
 };
 

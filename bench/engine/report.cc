@@ -78,11 +78,13 @@ Row with_target(Row row, std::string target, bool reached) {
 std::string Report::table() const {
   std::vector<std::vector<std::string>> cells{
       {"metric", "unit", "p50", "p99", "n", "beside", "its p50", "ratio", "target", ""}};
-  for (const Row& row : rows)
+  for (const Row& row : rows) {
+    if (row.count == 0) continue;  // not measured
     cells.push_back({row.metric, row.unit, number(row.p50), number(row.p99),
                      std::to_string(row.count), row.baseline, number(row.baseline_value),
                      row.ratio ? number(*row.ratio) + "x" : "-", row.target,
                      to_string(row.verdict)});
+  }
   std::vector<std::size_t> widths(cells[0].size());
   for (const auto& line : cells)
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());

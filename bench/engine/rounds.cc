@@ -26,16 +26,16 @@ class Round {
 
   Status run() {
     for (int i = 0; i < options_.creates; ++i)
-      for (const Step& step : {Step{"a raw fork", &Round::raw_fork}, {"a cold create", &Round::cold},
-                               {"a warm create", &Round::warm}})
+      for (const Step& step : {Step{"raw-fork", &Round::raw_fork}, {"cold", &Round::cold},
+                               {"warm", &Round::warm}})
         if (Status s = take(step); !s) return s;
-    for (const Step& step : {Step{"page faults", &Round::faults}, {"executions", &Round::executions}})
+    for (const Step& step : {Step{"faults", &Round::faults}, {"exec", &Round::executions}})
       if (Status s = take(step); !s) return s;
     for (int i = 0; i < options_.bursts; ++i)
-      if (Status s = take({"a burst", &Round::burst}); !s) return s;
-    for (const Step& step : {Step{"raw forks", &Round::raw_rate}, {"one-shots", &Round::rate},
-                             {"bare raw forks", &Round::raw_bare_rate},
-                             {"bare one-shots", &Round::bare_rate}, {"peers", &Round::peers}})
+      if (Status s = take({"burst", &Round::burst}); !s) return s;
+    for (const Step& step : {Step{"raw-rate", &Round::raw_rate}, {"rate", &Round::rate},
+                             {"raw-bare-rate", &Round::raw_bare_rate},
+                             {"bare-rate", &Round::bare_rate}, {"peers", &Round::peers}})
       if (Status s = take(step); !s) return s;
     return ok();
   }
@@ -48,6 +48,7 @@ class Round {
 
   // Each begins when nothing else is going on.
   Status take(const Step& step) {
+    if (!options_.only.empty() && options_.only != step.name) return ok();
     Status done = calm();
     if (done) done = (this->*step.measure)();
     return done ? ok() : std::move(done.error()).during(step.name);

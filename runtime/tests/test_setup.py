@@ -82,7 +82,9 @@ def test_a_rehearsal_by_request(make: MakeSession) -> None:
     session = make(rehearse=False, env={"A": "b"})
     session.send("setup", 0, {"env": {}, "seed": None, "rehearse": True})
 
-    assert session.run("1").value == "1"
+    done = session.run("1")
+    assert (done.value, done.stdout, done.notes) == ("1", "", [])
+    assert session.run("print(2)").stdout == "2\n"
     assert session.run("_").value == "1"
 
 

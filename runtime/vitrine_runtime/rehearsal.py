@@ -24,6 +24,7 @@ def run(session: Session) -> None:
     before = set(names)
     count, futures = session.sources.count, session.runner.futures
     stdout = _silence()
+    watched = session.streams.unwatch()
     native = session.channel.native
     session.channel.attach(Silent())
     try:
@@ -34,6 +35,7 @@ def run(session: Session) -> None:
         session.channel.attach(native)
         session.streams.flush()
         _unsilence(stdout)
+        session.streams.watch(watched)
         session.sources.count, session.runner.futures = count, futures
         session.namespace.forget()
         for name in set(names) - before:

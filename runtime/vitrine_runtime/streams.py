@@ -75,6 +75,14 @@ class Streams:
             except OSError:
                 self._identity.pop(fd, None)
 
+    def unwatch(self) -> dict[int, tuple[int, int]]:
+        """For a while fds 1 and 2 may be anything; returns what `watch` needs to end that."""
+        watched, self._identity = self._identity, {}
+        return watched
+
+    def watch(self, watched: dict[int, tuple[int, int]]) -> None:
+        self._identity = watched
+
     def forget_spares(self) -> None:
         """In a forked child: the session's pipes must close when the child closes 1 and 2."""
         spare, self._spare = self._spare, {}
