@@ -60,9 +60,11 @@ Status receive_names(int socket) {
 }
 
 Result<Packet> receive_packet(int socket, std::size_t limit, std::size_t max_fds, Wait wait) {
+  // Most packets are far smaller than they may be: received here, then copied at their real size.
+  thread_local std::vector<char> space;
+  if (space.size() < limit) space.resize(limit);
   Packet packet;
-  packet.bytes.resize(limit);
-  iovec part{packet.bytes.data(), packet.bytes.size()};
+  iovec part{space.data(), limit};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -101,7 +103,7 @@ Result<Packet> receive_packet(int socket, std::size_t limit, std::size_t max_fds
     return Error{Code::over_limit, "too many descriptors in a packet"};
   if (packet.fds.size() > max_fds)
     return Error{Code::over_limit, "too many descriptors in a packet"};
-  packet.bytes.resize(static_cast<std::size_t>(got));
+  packet.bytes.assign(space.data(), static_cast<std::size_t>(got));
   return packet;
 }
 

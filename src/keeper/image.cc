@@ -2,6 +2,7 @@
 #include "keeper/image.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 
 namespace vitrine::keeper {
 
@@ -39,7 +40,7 @@ Result<Image> open_image(const std::string& directory) {
                  .message = "there is no runtime image",
                  .detail = directory,
                  .remedy = kMake};
-  Image image{.root = directory + "/root", .python = {}};
+  Image image{.root = directory + "/root", .python = {}, .lock = {}};
   Fd root(::openat(outer.get(), "root", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return damaged("it has no root directory");
   Result<std::string> manifest = read_file(outer.get(), "manifest.json", 4 << 20);
@@ -57,6 +58,11 @@ Result<Image> open_image(const std::string& directory) {
     Fd found(::openat(root.get(), needed, O_PATH | O_CLOEXEC));
     if (!found) return damaged(std::string("/") + needed + " is missing");
   }
+  image.lock = Fd(::openat(outer.get(), "manifest.json", O_RDONLY | O_CLOEXEC));
+  if (!image.lock || ::flock(image.lock.get(), LOCK_SH | LOCK_NB) != 0)
+    return Error{.code = Code::unavailable,
+                 .message = "the runtime image is being replaced",
+                 .remedy = "try again when ./dev image is done"};
   return image;
 }
 

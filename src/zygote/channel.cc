@@ -33,6 +33,7 @@ Result<std::optional<wire::Message>> Channel::receive() {
     return std::optional<wire::Message>{};
   }
   if ((*message)->type == wire::Type::execute) {
+    const std::lock_guard lock(sending_);
     execution_ = (*message)->execution;
     sequence_ = 0;
     sent_.clear();
@@ -56,6 +57,8 @@ Status Channel::send_frame(const wire::Frame& frame) {
 Status Channel::send(wire::Type type, std::uint64_t execution, std::string_view payload) {
   if (payload.size() > wire::max_message(type))
     return Error{Code::over_limit, "the message is too long"};
+  const std::lock_guard lock(sending_);
+  if (execution != execution_) return ok();
   std::size_t done = 0;
   do {
     const std::string_view part = payload.substr(done, wire::kMaxPayload);
@@ -76,6 +79,7 @@ Status Channel::send_ready() {
 }
 
 Status Channel::replay() {
+  const std::lock_guard lock(sending_);
   const std::string payload =
       wire::Ready{.python = python_version, .last_execution = execution_}.encode();
   if (Status s = send_frame({wire::Type::ready, wire::kReplay, execution_, 0, payload}); !s)

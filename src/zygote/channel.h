@@ -2,11 +2,11 @@
 // The worker's end of the session socket: whole messages in and out, and the memory of what was sent
 // for the last execution, so that a new client can ask for it again.
 //
-// Threading: one thread at a time (the module holds the interpreter lock around each call, and lets
-// go of it only while it blocks).
+// Threading: one thread receives; any thread may send, one message at a time.
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,7 +26,7 @@ class Channel {
   Result<std::optional<wire::Message>> receive();
 
   // Sends a message of the execution in as many frames as it needs, and remembers it. Blocks while
-  // the client does not read.
+  // the client does not read. What a thread says of an execution that is over is dropped.
   Status send(wire::Type type, std::uint64_t execution, std::string_view payload);
   Status send_ready();
 
@@ -35,6 +35,7 @@ class Channel {
   Status replay();
 
   int socket_;
+  std::mutex sending_;  // guards what follows but the assembler
   wire::Assembler assembler_{wire::Assembler::Direction::from_client};
   std::uint64_t execution_ = 0;
   std::uint32_t sequence_ = 0;
