@@ -56,6 +56,7 @@ Row row_of(std::string metric, std::string unit, const Samples& samples) {
           .unit = std::move(unit),
           .p50 = samples.p50(),
           .p99 = samples.count() >= 20 ? std::optional(samples.p99()) : std::nullopt,
+          .best = samples.count() >= 20 ? std::optional(samples.least()) : std::nullopt,
           .count = samples.count()};
 }
 
@@ -77,10 +78,10 @@ Row with_target(Row row, std::string target, bool reached) {
 
 std::string Report::table() const {
   std::vector<std::vector<std::string>> cells{
-      {"metric", "unit", "p50", "p99", "n", "beside", "its p50", "ratio", "target", ""}};
+      {"metric", "unit", "best", "p50", "p99", "n", "beside", "its p50", "ratio", "target", ""}};
   for (const Row& row : rows) {
     if (row.count == 0) continue;  // not measured
-    cells.push_back({row.metric, row.unit, number(row.p50), number(row.p99),
+    cells.push_back({row.metric, row.unit, number(row.best), number(row.p50), number(row.p99),
                      std::to_string(row.count), row.baseline, number(row.baseline_value),
                      row.ratio ? number(*row.ratio) + "x" : "-", row.target,
                      to_string(row.verdict)});
@@ -91,7 +92,7 @@ std::string Report::table() const {
   std::string out;
   for (const auto& line : cells) {
     for (std::size_t i = 0; i < line.size(); ++i) {
-      const bool text = i < 2 || i == 5 || i >= 8;
+      const bool text = i < 2 || i == 6 || i >= 9;
       const std::string pad(widths[i] - line[i].size(), ' ');
       out += text ? line[i] + pad : pad + line[i];
       out += i + 1 < line.size() ? "  " : "\n";
@@ -111,7 +112,7 @@ std::string Report::json() const {
   for (const Row& row : rows) {
     out += &row == rows.data() ? "\n" : ",\n";
     out += "{\"metric\":" + quoted(row.metric) + ",\"unit\":" + quoted(row.unit) +
-           ",\"p50\":" + exact(row.p50) + ",\"p99\":" + exact(row.p99) +
+           ",\"best\":" + exact(row.best) + ",\"p50\":" + exact(row.p50) + ",\"p99\":" + exact(row.p99) +
            ",\"n\":" + std::to_string(row.count) + ",\"beside\":" + quoted(row.baseline) +
            ",\"beside_p50\":" + exact(row.baseline_value) + ",\"ratio\":" + exact(row.ratio) +
            ",\"target\":" + quoted(row.target) + ",\"verdict\":" + quoted(to_string(row.verdict)) +

@@ -17,6 +17,7 @@ struct Row {
   std::string unit;
   double p50 = 0;
   std::optional<double> p99 = {};
+  std::optional<double> best = {};  // what a quiet moment gave
   std::size_t count = 1;
   std::string baseline = {};
   std::optional<double> baseline_value = {};

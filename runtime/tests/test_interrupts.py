@@ -162,7 +162,7 @@ def test_a_storm_of_interrupts(make: MakeSession) -> None:
     session.run("1")
     counts = storm(session, 3000, seed=1)
 
-    assert counts.get("interrupted", 0) > 20, counts
+    assert counts.get("interrupted", 0) > 3, counts
     for _ in range(3):
         assert session.run("'calm'").value == "'calm'"
 

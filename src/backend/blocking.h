@@ -2,8 +2,8 @@
 // Waiting for what backend/engine.h and backend/channel.h deliver, for callers that have a thread to
 // spend: benchmarks, tools, tests.
 //
-// Waits are bounded by a deadline (`timed_out`), and each looks a few times without sleeping first:
-// an answer that is microseconds away is cheaper to wait for than to be woken for.
+// Waits are bounded by a deadline (`timed_out`). They can look for a while before they sleep; that
+// pays only with a core to spare, since the one that looks keeps the one that answers waiting.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Patience {
   std::chrono::milliseconds most{30'000};
-  std::chrono::microseconds spin{50};
+  std::chrono::microseconds spin{0};
 };
 
 // An Engine one can ask and wait for. What arrives meanwhile for others is kept.

@@ -96,7 +96,7 @@ Result<std::optional<FromKeeper>> Engine::receive() {
   auto& numbered = std::get<wire::NumberedReply>(*decoded);
   Answer answer{.number = numbered.number, .reply = std::move(numbered.reply)};
   if (const auto* opened = std::get_if<wire::Opened>(&answer.reply)) {
-    if (fds.size() != kHandoverFds)
+    if (fds.size() < kHandoverFds)
       return Error{Code::invalid_argument, "the keeper opened a session without its descriptors"};
     answer.opened = Handover{.session = opened->session,
                              .source = opened->source,

@@ -98,6 +98,9 @@ class Cgroup {
   Status freeze(Freeze wanted);
 
   Result<CgroupUsage> usage() const;
+  // The same as files, for somebody who may only look: cpu time ("usage_usec N" among other lines, or
+  // plain nanoseconds), then the memory peak in bytes. Empty where the host does not measure it.
+  std::vector<Fd> open_meters() const;
   // The next memory_peak_bytes counts from now. `unsupported` on v2 before Linux 6.12.
   Status reset_peak();
 

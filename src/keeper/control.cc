@@ -223,7 +223,10 @@ void Control::answer_file(std::uint64_t id, std::uint32_t number,
 void Control::answer_opened(std::uint64_t id, std::uint32_t number,
                             const Result<wire::Opened>& opened) {
   if (!opened) return answer(id, number, wire::Reply(opened.error()));
-  send(id, wire::encode_reply(number, *opened), sessions_->descriptors(opened->session));
+  std::vector<int> fds = sessions_->descriptors(opened->session);
+  const std::vector<Fd> meters = sessions_->meters(opened->session);
+  for (const Fd& meter : meters) fds.push_back(meter.get());
+  send(id, wire::encode_reply(number, *opened), fds);
 }
 
 void Control::notify(std::uint64_t id, const wire::Event& event) {

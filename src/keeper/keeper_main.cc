@@ -266,6 +266,7 @@ void Keeper::stop() {
 void Keeper::wait_until_empty(Clock::time_point latest) {
   const bool late = Clock::now() > latest;
   if (shells && (shells->alive() == 0 || late)) shells->stop();
+  if (late) log_error("some sessions did not end in time; they end with the keeper");
   if (!shells || shells->stopped() || late) return loop.stop();
   loop.after(std::chrono::milliseconds(2), [this, latest] { wait_until_empty(latest); });
 }

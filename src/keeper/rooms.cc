@@ -66,6 +66,10 @@ void Rooms::take(const wire::Create& request, Take taken) {
   }
   shells_.build(request.limits, [this, request, taken = std::move(taken)](Result<Shell*> shell) {
     if (!shell) return taken(std::move(shell.error()));
+    if (stopping_)
+      return shells_.retire(*shell, [taken] {
+        taken(Error{Code::unavailable, "the keeper is stopping"});
+      });
     furnish(*shell, request, Rehearse::no, Source::built, taken);
   });
 }
@@ -386,6 +390,7 @@ void Rooms::refill() {
       --warming_[v];
       if (!taken) return refill_later(worker_failures_, std::move(taken.error()));
       worker_failures_ = 0;
+      if (stopping_) return give_back(std::move(taken->room), {});
       warm_[v].push_back(std::move(taken->room));
       if (refill_timer_ == 0) refill();
     });

@@ -230,6 +230,11 @@ std::vector<int> Sessions::descriptors(std::uint64_t id) const {
   return {worker.socket.get(), worker.out.get(), worker.err.get()};
 }
 
+std::vector<Fd> Sessions::meters(std::uint64_t id) const {
+  const Shell& shell = *sessions_.at(id).room->shell;
+  return shell.cgroup ? shell.cgroup->open_meters() : std::vector<Fd>{};
+}
+
 void Sessions::stop() {
   stopping_ = true;
   std::vector<std::uint64_t> ids;

@@ -49,6 +49,8 @@ class Sessions {
 
   // {session socket, stdout, stderr} of a live session; plain looks.
   std::vector<int> descriptors(std::uint64_t session) const;
+  // What its client may measure it with; see jail::Cgroup::open_meters().
+  std::vector<Fd> meters(std::uint64_t session) const;
 
   // Ends all; nothing new is accepted.
   void stop();

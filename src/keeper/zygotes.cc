@@ -217,14 +217,24 @@ void Zygotes::fork(Variant variant, const wire::ForkRequest& request, std::vecto
   want(variant);
   Line& to = line(variant);
   Queued queued{request, std::move(fds), std::move(forked)};
-  if (to.current)
+  if (stopping_)
+    refuse(std::move(queued));
+  else if (to.current)
     send(to, std::move(queued));
   else
     to.queue.push_back(std::move(queued));
 }
 
+void Zygotes::refuse(Queued queued) {
+  loop_.after({}, [forked = std::move(queued.forked)] {
+    forked(Error{Code::unavailable, "the keeper is stopping"});
+  });
+}
+
 void Zygotes::stop() {
   stopping_ = true;
+  for (Line& one : lines_)
+    for (Queued& queued : std::exchange(one.queue, {})) refuse(std::move(queued));
   for (Line& one : lines_)
     for (const auto& zygote : {one.current, one.next})
       if (zygote && zygote->pid > 0) reaper_.signal(zygote->pid, SIGKILL);

@@ -92,6 +92,7 @@ class Zygotes {
   void died(const std::shared_ptr<Zygote>& zygote);
   void retire(const std::shared_ptr<Zygote>& zygote);
   void send(Line& line, Queued queued);
+  void refuse(Queued queued);
   void fail_queue(Line& line, const Error& error);
 
   Loop& loop_;

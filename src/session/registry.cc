@@ -19,7 +19,12 @@ namespace {
 constexpr int kFreezeFraction = 2;
 
 Lines lines_from(std::vector<Fd>& fds) {
-  return {std::move(fds[0]), std::move(fds[1]), std::move(fds[2])};
+  Lines lines{.socket = std::move(fds[0]), .out = std::move(fds[1]), .err = std::move(fds[2])};
+  if (fds.size() >= 5) {
+    lines.cpu = std::move(fds[3]);
+    lines.peak = std::move(fds[4]);
+  }
+  return lines;
 }
 
 std::string death_json(const Death& death) {

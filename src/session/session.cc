@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -34,17 +35,43 @@ Outcome outcome_of(wire::Claim claim, bool timed_out) {
   return Outcome::exception;
 }
 
+// From a file of cgroup v2 ("usage_usec 123" in one of its lines) or v1 (nanoseconds).
+std::uint64_t read_cpu_us(int file) {
+  std::array<char, 512> text{};
+  const ssize_t got = ::pread(file, text.data(), text.size() - 1, 0);
+  if (got <= 0) return 0;
+  const std::string_view all(text.data(), static_cast<std::size_t>(got));
+  constexpr std::string_view kKey = "usage_usec ";
+  const std::size_t at = all.find(kKey);
+  std::uint64_t value = 0;
+  const char* from = all.data() + (at == std::string_view::npos ? 0 : at + kKey.size());
+  std::from_chars(from, all.data() + all.size(), value);
+  return at == std::string_view::npos ? value / 1000 : value;
+}
+
+std::uint64_t read_peak_kb(int file) {
+  std::array<char, 32> text{};
+  const ssize_t got = ::pread(file, text.data(), text.size(), 0);
+  std::uint64_t value = 0;
+  if (got > 0) std::from_chars(text.data(), text.data() + got, value);
+  return value / 1024;
+}
+
 }  // namespace
 
 struct Session::Connection {
   Connection(asio::any_io_executor executor, Lines lines)
       : socket(executor, lines.socket.release()),
         out(executor, lines.out.release()),
-        err(executor, lines.err.release()) {}
+        err(executor, lines.err.release()),
+        cpu(std::move(lines.cpu)),
+        peak(std::move(lines.peak)) {}
 
   Descriptor socket;
   Descriptor out;
   Descriptor err;
+  Fd cpu;
+  Fd peak;
   wire::Assembler assembler{wire::Assembler::Direction::from_worker};
   std::deque<std::string> unsent;
   bool flushing = false;
@@ -139,6 +166,7 @@ void Session::begin_next() {
   queue_.pop_front();
   current_->number = ++last_number_;
   current_->started = std::chrono::steady_clock::now();
+  if (connection_->cpu) current_->cpu_before_us = read_cpu_us(connection_->cpu.get());
   const ExecRequest& request = current_->request;
   wire::Execute message{.code = request.code,
                         .stdin_mode = wire::Stdin::none,
@@ -368,6 +396,13 @@ void Session::conclude(Outcome outcome, int exit_code, bool state_kept) {
   done->record.usage.wall_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - done->started)
           .count();
+  if (connection_ && connection_->cpu) {
+    const std::uint64_t now = read_cpu_us(connection_->cpu.get());
+    done->record.usage.cpu_ms =
+        now > done->cpu_before_us ? static_cast<double>(now - done->cpu_before_us) / 1000 : 0;
+  }
+  if (connection_ && connection_->peak)
+    done->record.usage.peak_memory_kb = read_peak_kb(connection_->peak.get());
   done->finish();
   journal_.ended(*done);
   touch();

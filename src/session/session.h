@@ -41,6 +41,8 @@ struct Lines {
   Fd socket;
   Fd out;
   Fd err;
+  Fd cpu = {};   // files of the kernel's accounts; empty where there are none
+  Fd peak = {};
 };
 
 // Called when an execution begins and when it ends, before anybody is told.

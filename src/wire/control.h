@@ -21,7 +21,8 @@ namespace vitrine::wire {
 
 inline constexpr std::size_t kMaxControl = 64 * 1024;
 
-// Descriptors of the reply: session socket, stdout, stderr.
+// Descriptors of the reply: session socket, stdout, stderr; where the host measures it, also two files
+// that tell the session's cpu time and its memory peak (jail/cgroup.h: open_meters).
 struct Create {
   Variant variant = Variant::loaded;
   Lifetime lifetime = Lifetime::session;

@@ -102,6 +102,7 @@ class Keeper:
         self.socket.settimeout(timeout)
         self.number = 0
         self.events: list[tuple[str, int, Any]] = []
+        self.sessions: list[Session] = []
         self.replies: dict[int, tuple[bytes, list[int]]] = {}
 
     def __enter__(self) -> Keeper:
@@ -111,6 +112,9 @@ class Keeper:
         self.close()
 
     def close(self) -> None:
+        """As if the client died: all its descriptors are closed, its sessions stay."""
+        for session in self.sessions:
+            session.close()
         self.socket.close()
 
     def post(self, verb: int, body: bytes = b"", number: int = 0) -> None:
@@ -208,11 +212,14 @@ class Session:
 
     def __init__(self, keeper: Keeper, id: int, fds: list[int], adopted: bool = False) -> None:
         self.keeper, self.id = keeper, id
+        keeper.sessions.append(self)
         self.execution = 0
         self.take(fds, adopted)
 
     def take(self, fds: list[int], adopted: bool = False) -> None:
-        assert len(fds) == 3, fds
+        assert len(fds) in (3, 5), fds  # and, where the host measures, cpu time and memory peak
+        for meter in fds[3:]:
+            os.close(meter)
         self.channel = socket.socket(fileno=fds[0])
         self.channel.settimeout(PATIENCE)
         self.streams = {fds[1]: "stdout", fds[2]: "stderr"}

@@ -199,9 +199,9 @@ def shared_keeper(mode: str) -> KeeperProcess:
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_is_left_at_the_end() -> Iterator[None]:
     yield
-    verdicts = {mode: keeper.stop() for mode, keeper in _running.items()}
+    left = {mode: keeper.stop() for mode, keeper in _running.items()}
     _running.clear()
-    assert all(verdict == (0, set()) for verdict in verdicts.values()), verdicts
+    assert all(verdict == (0, set()) for verdict in left.values()), left
 
 
 MODES = ("root", "unprivileged")

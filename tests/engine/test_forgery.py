@@ -99,7 +99,7 @@ def test_frames_for_other_executions_end_none(session: Session) -> None:
 
 def test_a_worker_may_send_no_descriptor(process: KeeperProcess, session: Session) -> None:
     session.run(FORGE)
-    before = open_descriptors(process.process.pid), open_descriptors()
+    before = open_descriptors(process.process.pid) + open_descriptors()
     ran = session.begin(
         "for _ in range(100):\n"
         "    try: socket.send_fds(s, [frame(67, b'x', sequence=_)], [0] * 200)\n"
@@ -110,7 +110,8 @@ def test_a_worker_may_send_no_descriptor(process: KeeperProcess, session: Sessio
     session.wait(ran)
 
     assert (ran.claim, len(ran.notes)) == ("ok", 100)
-    assert (open_descriptors(process.process.pid), open_descriptors()) == before
+    # The pools come and go meanwhile; what was sent is a hundred times more.
+    assert open_descriptors(process.process.pid) + open_descriptors() < before + 100
 
 
 def open_descriptors(pid: int | str = "self") -> int:

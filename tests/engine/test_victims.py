@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from client import Keeper, Session
-from conftest import KeeperProcess, both_modes, eventually, processes
+from conftest import KeeperProcess, both_modes, descendants, eventually, processes
 
 pytestmark = both_modes
 
@@ -71,6 +73,20 @@ def test_everything_dies_with_the_keeper(start_keeper) -> None:
         process.process.wait()
 
         assert eventually(lambda: not set(daemons) & processes().keys(), 10.0)
+
+
+def test_a_keeper_that_is_told_to_end_leaves_nothing(start_keeper) -> None:
+    process = start_keeper("--pool", "1", "--shells", "1")
+    with process.connect() as keeper:
+        start_daemons(process, keeper.create(), "lingering")
+        keeper.create("loaded").begin("while True: pass")
+        family = descendants(process.process.pid)
+
+        process.process.terminate()
+
+        assert process.process.wait(60) == 0
+        assert not family & processes().keys()
+        assert not Path(process.path).exists()
 
 
 def test_a_worker_may_stop_everything_it_reaches(keeper: Keeper, mode: str) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 NS_GET_PARENT = 0xB702
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
+PF_EXITING = 0x4
 MAX_DEPTH = 33  # the kernel nests user namespaces 32 deep
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -56,7 +57,10 @@ def state(pid: int) -> str:
 
 
 def alive(pid: int) -> bool:
-    return state(pid) not in ("", "Z", "X")
+    """Whether it may ever run again. A dead parent's children wait for the host's pid 1 to reap them,
+    and pid 1 of their namespace waits, killed, for that."""
+    fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return bool(fields) and fields[0] not in "ZX" and not int(fields[6]) & PF_EXITING
 
 
 def parent(pid: int) -> int:

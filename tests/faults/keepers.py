@@ -169,6 +169,7 @@ class Process:
         found = [
             f"process {pid} {census._text(f'/proc/{pid}/comm').strip()} {census.state(pid)}"
             for pid in census.belonging(-1, self.name, self.outer)
+            if census.alive(pid)
         ]
         return found + [f"cgroup {path}" for path in census.cgroup_directories(self.name)]
 

@@ -64,13 +64,13 @@ def raise_limits():
     return found
 
 
-def lower_oom_score():
-    found = {}
-    for value in ("-1000", "-1", "0", "999"):
-        file = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-        found[value] = attempt(os.write, file, value.encode())
+def write_oom_score(value):
+    file = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+    try:
+        os.write(file, value.encode())
+    finally:
         os.close(file)
-    return found
+    return "lowered"
 
 
 report(
@@ -86,7 +86,7 @@ report(
     steal_from_child=with_child(steal),
     raise_limits=raise_limits(),
     oom_score=open("/proc/self/oom_score_adj").read().strip(),
-    lower_oom_score=lower_oom_score(),
+    lower_oom_score={v: attempt(write_oom_score, v) for v in ("-1000", "-1", "0", "999")},
     nice=attempt(os.setpriority, os.PRIO_PROCESS, 0, -20),
     realtime=attempt(os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(1)),
     kill_all=attempt(os.kill, -1, signal.SIGCONT),

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of the program `vitrine`. Each takes what the command line said and returns the exit
+// code; 2 = something was asked wrongly, 125 = Vitrine itself failed, not the code it ran.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace vitrine::app {
+
+inline constexpr int kUsage = 2;
+inline constexpr int kOurFailure = 125;
+
+// Prints "vitrine: MESSAGE" and the remedy on stderr; returns `exit_code`.
+int refuse(const Error& error, int exit_code);
+
+struct ServeOptions {
+  std::map<std::string, std::string> settings;  // by the names of serve_settings.h
+  std::vector<std::string> hosts;
+  std::string config;  // file; empty = none
+};
+int serve(const ServeOptions& options);
+
+// Which server, and what a session there may use.
+struct Target {
+  std::string url;
+  std::string token;
+  std::string image;  // for a private server
+  std::optional<double> timeout_s;
+  std::optional<std::uint64_t> memory_mb;
+  std::vector<std::string> env;  // NAME=VALUE
+};
+
+struct RunOptions {
+  Target target;
+  std::string file;  // "-" = standard input
+  std::optional<std::string> code;
+  std::optional<std::string> stdin_file;  // "-" = standard input
+  bool json = false;
+};
+int run(const RunOptions& options);
+
+int repl(const Target& target);
+int doctor(const std::string& image, bool as_json);
+int image_build(bool force);
+int image_info(const std::string& image, bool as_json);
+int completion(const std::string& shell);
+
+}  // namespace vitrine::app

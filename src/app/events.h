@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The events of an execution, shown in a terminal as they come.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/commands.h"
+
+namespace vitrine::app {
+
+enum class Show { as_they_come, nothing };
+
+class EventPrinter {
+ public:
+  explicit EventPrinter(Show show) : show_(show) {}
+
+  void line(std::string_view text);  // one NDJSON line
+
+  // The exit code of the finished execution; nullopt before its last event.
+  std::optional<int> exit_code() const;
+  bool state_kept() const;
+  bool exited() const { return exited_; }  // the code called sys.exit()
+  const boost::json::object& execution() const { return execution_; }
+  // What an outcome other than a plain exception means, on stderr.
+  void explain() const;
+
+ private:
+  Show show_;
+  bool exited_ = false;
+  boost::json::object execution_;
+};
+
+// The fields of a session that `target` asks for. `invalid_argument` for a wrong NAME=VALUE.
+Status add_session_fields(const Target& target, boost::json::object& body);
+
+}  // namespace vitrine::app

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/http_client.h"
+
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+
+#include "base/fd.h"
+
+namespace vitrine::app {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMaxLine = 64u << 20;  // an event holds at most one output limit
+constexpr std::size_t kMaxBody = 512u << 20;
+
+Error lost(std::string why) {
+  return Error{.code = Code::unavailable,
+               .message = "the server " + std::move(why),
+               .remedy = "see its log"};
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+class Connection {
+ public:
+  Connection(const Hooks& hooks, std::optional<std::chrono::milliseconds> timeout)
+      : hooks_(hooks) {
+    if (timeout) latest_ = Clock::now() + *timeout;
+  }
+
+  Status open(const Url& url);
+  Status send(std::string_view bytes);
+  Result<Response> receive();
+
+ private:
+  Status wait(short events);
+  Result<bool> fill();  // false = the server closed
+  Result<std::string> header_line();
+  Status body_bytes(std::size_t count);
+  Status chunks();
+  Status take(std::string_view bytes);
+
+  const Hooks& hooks_;
+  std::optional<Clock::time_point> latest_;
+  Fd socket_;
+  std::string buffer_;
+  std::string pending_;  // of a line, or the body
+  bool lines_ = false;
+};
+
+// Until the socket is ready; meanwhile wake-ups are handled.
+Status Connection::wait(short events) {
+  for (;;) {
+    int patience = -1;
+    if (latest_) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(*latest_ - Clock::now());
+      if (left.count() <= 0)
+        return Error{.code = Code::timed_out, .message = "the server did not answer in time"};
+      patience = static_cast<int>(left.count()) + 1;
+    }
+    pollfd watched[2] = {{socket_.get(), events, 0}, {hooks_.wake_fd, POLLIN, 0}};
+    const int ready = ::poll(watched, 2, patience);
+    if (ready < 0 && errno != EINTR) return Error::from_errno("waiting for the server");
+    if (ready <= 0) continue;
+    if (watched[1].revents != 0 && hooks_.on_wake && hooks_.on_wake() == Wake::stop)
+      return Error{.code = Code::conflict, .message = "interrupted"};
+    if (watched[0].revents != 0) return ok();
+  }
+}
+
+Status Connection::open(const Url& url) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &found) != 0)
+    return Error{.code = Code::unavailable,
+                 .message = "the host '" + url.host + "' is not known",
+                 .remedy = "check --url or VITRINE_URL"};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, ::freeaddrinfo);
+  int reason = 0;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    socket_ = Fd(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket_) continue;
+    if (::connect(socket_.get(), one->ai_addr, one->ai_addrlen) == 0) return ok();
+    reason = errno;
+    if (reason != EINPROGRESS) continue;
+    if (Status s = wait(POLLOUT); !s) return s;
+    socklen_t size = sizeof reason;
+    ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &reason, &size);
+    if (reason == 0) return ok();
+  }
+  return Error{.code = Code::unavailable,
+               .message = "no server answers at " + url.authority(),
+               .remedy = "start one with `vitrine serve`, or name another with --url"};
+}
+
+Status Connection::send(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (put >= 0) bytes.remove_prefix(static_cast<std::size_t>(put));
+    else if (errno == EPIPE || errno == ECONNRESET) return ok();  // it may have answered already
+    else if (errno != EAGAIN && errno != EINTR) return Error::from_errno("sending a request");
+    else if (Status s = wait(POLLOUT); !s) return s;
+  }
+  return ok();
+}
+
+Result<bool> Connection::fill() {
+  for (;;) {
+    if (Status s = wait(POLLIN); !s) return std::move(s.error());
+    char block[16384];
+    const ssize_t got = ::recv(socket_.get(), block, sizeof block, 0);
+    if (got > 0) buffer_.append(block, static_cast<std::size_t>(got));
+    if (got >= 0) return got > 0;
+    if (errno != EAGAIN && errno != EINTR) return lost("closed the connection");
+  }
+}
+
+Result<std::string> Connection::header_line() {
+  for (;;) {
+    if (const auto end = buffer_.find("\r\n"); end != std::string::npos) {
+      std::string line = buffer_.substr(0, end);
+      buffer_.erase(0, end + 2);
+      return line;
+    }
+    if (buffer_.size() > 65536) return lost("sent no HTTP");
+    Result<bool> more = fill();
+    if (!more) return std::move(more.error());
+    if (!*more) return lost("closed the connection in the middle of an answer");
+  }
+}
+
+Status Connection::take(std::string_view bytes) {
+  pending_ += bytes;
+  if (!lines_) return pending_.size() > kMaxBody ? Status(lost("sent too much")) : ok();
+  std::size_t start = 0;
+  for (std::size_t end; (end = pending_.find('\n', start)) != std::string::npos; start = end + 1)
+    if (end > start) hooks_.on_line(std::string_view(pending_).substr(start, end - start));
+  pending_.erase(0, start);
+  return pending_.size() > kMaxLine ? Status(lost("sent too long a line")) : ok();
+}
+
+Status Connection::body_bytes(std::size_t count) {
+  while (count > 0) {
+    if (buffer_.empty()) {
+      Result<bool> more = fill();
+      if (!more) return std::move(more.error());
+      if (!*more) return lost("closed the connection in the middle of an answer");
+    }
+    const std::size_t part = std::min(count, buffer_.size());
+    if (Status s = take(std::string_view(buffer_).substr(0, part)); !s) return s;
+    buffer_.erase(0, part);
+    count -= part;
+  }
+  return ok();
+}
+
+Status Connection::chunks() {
+  for (;;) {
+    Result<std::string> line = header_line();
+    if (!line) return std::move(line.error());
+    std::size_t size = 0;
+    if (std::from_chars(line->data(), line->data() + line->size(), size, 16).ec != std::errc{})
+      return lost("sent no HTTP");
+    if (size == 0) return ok();
+    if (Status s = body_bytes(size); !s) return s;
+    if (Result<std::string> end = header_line(); !end) return std::move(end.error());
+  }
+}
+
+Result<Response> Connection::receive() {
+  Response response;
+  std::optional<std::size_t> length;
+  bool chunked = false;
+  do {
+    Result<std::string> line = header_line();
+    if (!line) return std::move(line.error());
+    if (!line->starts_with("HTTP/1.") || line->size() < 12) return lost("sent no HTTP");
+    std::from_chars(line->data() + 9, line->data() + 12, response.status);
+    for (;;) {
+      Result<std::string> header = header_line();
+      if (!header) return std::move(header.error());
+      if (header->empty()) break;
+      const std::size_t colon = header->find(':');
+      if (colon == std::string::npos) continue;
+      const std::string name = lower(std::string_view(*header).substr(0, colon));
+      const std::size_t from = header->find_first_not_of(" \t", colon + 1);
+      const std::string value = from == std::string::npos ? "" : header->substr(from);
+      if (name == "content-type") response.type = lower(value);
+      if (name == "transfer-encoding") chunked = lower(value) == "chunked";
+      std::size_t size = 0;
+      if (name == "content-length" &&
+          std::from_chars(value.data(), value.data() + value.size(), size).ec == std::errc{})
+        length = size;
+    }
+  } while (response.status >= 100 && response.status < 200);
+  lines_ = hooks_.on_line && response.type.starts_with("application/x-ndjson");
+  if (chunked) {
+    if (Status s = chunks(); !s) return std::move(s.error());
+  } else if (length) {
+    if (Status s = body_bytes(*length); !s) return std::move(s.error());
+  }
+  response.body = std::move(pending_);
+  return response;
+}
+
+}  // namespace
+
+std::string Url::authority() const {
+  const std::string name = host.find(':') == std::string::npos ? host : "[" + host + "]";
+  return port == "80" ? name : name + ":" + port;
+}
+
+Result<Url> parse_url(std::string_view text) {
+  const Error wrong{.code = Code::invalid_argument,
+                    .message = "url '" + std::string(text) + "' is not of the form http://host:port",
+                    .remedy = "give such as http://127.0.0.1:8000; for https, go through a tunnel "
+                              "or a local proxy"};
+  constexpr std::string_view kScheme = "http://";
+  if (!text.starts_with(kScheme)) return wrong;
+  text.remove_prefix(kScheme.size());
+  Url url;
+  if (const auto slash = text.find('/'); slash != text.npos) {
+    url.prefix = text.substr(slash);
+    while (url.prefix.ends_with('/')) url.prefix.pop_back();
+    text = text.substr(0, slash);
+  }
+  if (const auto at = text.rfind('@'); at != text.npos) {
+    const std::string_view user = text.substr(0, at);
+    const auto colon = user.find(':');
+    url.token = colon == user.npos || colon + 1 == user.size() ? user.substr(0, colon)
+                                                               : user.substr(colon + 1);
+    text = text.substr(at + 1);
+  }
+  const auto bracket = text.rfind(']');
+  const auto colon = text.rfind(':');
+  if (colon != text.npos && (bracket == text.npos || colon > bracket)) {
+    url.port = text.substr(colon + 1);
+    text = text.substr(0, colon);
+  }
+  if (text.size() > 2 && text.front() == '[' && text.back() == ']')
+    text = text.substr(1, text.size() - 2);
+  url.host = text;
+  const auto plain = [](const std::string& part, std::string_view forbidden) {
+    return std::all_of(part.begin(), part.end(), [&](char c) {
+      return c > ' ' && c < 127 && forbidden.find(c) == forbidden.npos;
+    });
+  };
+  int port = 0;
+  const auto [end, error] =
+      std::from_chars(url.port.data(), url.port.data() + url.port.size(), port);
+  if (url.host.empty() || !plain(url.host, "?#/@") || !plain(url.prefix, "?#") ||
+      !plain(url.token, "") || error != std::errc{} || end != url.port.data() + url.port.size() ||
+      port < 1 || port > 65535)
+    return wrong;
+  return url;
+}
+
+Result<Response> exchange(const Server& server, const Request& request, const Hooks& hooks) {
+  Connection connection(hooks, request.timeout);
+  if (Status s = connection.open(server.url); !s) return std::move(s.error());
+  std::string head = request.method + " " + server.url.prefix + request.target +
+                     " HTTP/1.1\r\nHost: " + server.url.authority() +
+                     "\r\nConnection: close\r\nUser-Agent: vitrine\r\n";
+  if (hooks.on_line) head += "Accept: application/x-ndjson\r\n";
+  const std::string& token = server.token.empty() ? server.url.token : server.token;
+  if (!token.empty()) head += "Authorization: Bearer " + token + "\r\n";
+  if (!request.body.empty()) head += "Content-Type: application/json\r\n";
+  if (request.method != "GET")
+    head += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
+  if (Status s = connection.send(head + "\r\n" + request.body); !s) return std::move(s.error());
+  return connection.receive();
+}
+
+}  // namespace vitrine::app

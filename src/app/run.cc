@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vitrine run`: one jailed run in the terminal.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <cstdio>
+
+#include "app/commands.h"
+#include "app/events.h"
+#include "app/server_access.h"
+
+namespace vitrine::app {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::size_t kMaxInput = 64u << 20;  // the server has its own, smaller limits
+
+Result<std::string> read_source(const char* what, const std::string& file) {
+  Result<std::string> text =
+      read_file(AT_FDCWD, file == "-" ? "/dev/stdin" : file.c_str(), kMaxInput);
+  if (text) return text;
+  return Error{.code = Code::invalid_argument,
+               .message = std::string(what) + " '" + file + "' cannot be read: " +
+                          text.error().message,
+               .remedy = "name a readable file, or - for standard input"};
+}
+
+Result<std::string> request_body(const RunOptions& options) {
+  json::object body;
+  if (Status s = add_session_fields(options.target, body); !s) return std::move(s.error());
+  if (options.code) {
+    body["code"] = *options.code;
+  } else {
+    Result<std::string> code = read_source("file", options.file);
+    if (!code) return std::move(code.error());
+    body["code"] = *code;
+  }
+  if (options.stdin_file) {
+    Result<std::string> text = read_source("stdin", *options.stdin_file);
+    if (!text) return std::move(text.error());
+    body["stdin"] = *text;
+  }
+  return json::serialize(body);
+}
+
+int failed_by(const Error& error, int signal) {
+  if (error.code == Code::conflict) {
+    std::fputs("vitrine: interrupted\n", stderr);
+    return 128 + signal;
+  }
+  return refuse(error, error.code == Code::invalid_argument ? kUsage : kOurFailure);
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  Signals signals;
+  Result<std::string> body = request_body(options);
+  if (!body) return refuse(body.error(), kUsage);
+  Result<ServerAccess> access = ServerAccess::find(options.target, signals);
+  if (!access) {
+    const int signal = signals.take();
+    return failed_by(access.error(), signal == 0 ? SIGINT : signal);
+  }
+
+  EventPrinter printer(options.json ? Show::nothing : Show::as_they_come);
+  int signal = 0;
+  // A client that leaves interrupts its execution: nothing else is to be told to the server.
+  Result<Response> response = exchange(
+      access->server(), {.method = "POST", .target = "/v1/run", .body = std::move(*body)},
+      {.on_line = [&](std::string_view line) { printer.line(line); },
+       .wake_fd = signals.fd(),
+       .on_wake = [&] {
+         signal = signals.take();
+         return signal == 0 ? Wake::keep_on : Wake::stop;
+       }});
+  if (!response) return failed_by(response.error(), signal);
+  if (response->status != 200) return failed_by(problem_in(*response), 0);
+  const std::optional<int> exit_code = printer.exit_code();
+  if (!exit_code)
+    return refuse(Error{.code = Code::unavailable,
+                        .message = "the server ended before the execution did",
+                        .remedy = "run it again; the server's log tells why"},
+                  kOurFailure);
+  if (options.json) std::printf("%s\n", json::serialize(printer.execution()).c_str());
+  else printer.explain();
+  std::fflush(stdout);
+  return *exit_code;
+}
+
+}  // namespace vitrine::app

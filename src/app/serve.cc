@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vitrine serve`: checks everything a person can get wrong, then becomes the keeper: the process
+// keeps its id, so SIGTERM reaches the right one.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "app/commands.h"
+#include "app/paths.h"
+#include "app/serve_settings.h"
+#include "base/fd.h"
+#include "base/sha256.h"
+
+namespace vitrine::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// As root: the host ids of sessions, and after them the front's; see keeper/options.h.
+constexpr std::uint32_t kUidBase = 0x20000000;
+constexpr std::uint32_t kFrontUid = kUidBase + 65536;
+
+Error data_error(const std::string& data, const std::string& why, const std::string& remedy) {
+  return Error{.code = Code::invalid_argument,
+               .message = "data '" + data + "' " + why,
+               .remedy = remedy};
+}
+
+// The directory is handed to the front and closed to everyone else: never somebody's own files.
+Status check_contents(const std::string& data) {
+  std::error_code failed;
+  bool empty = true;
+  for (const fs::directory_entry& entry : fs::directory_iterator(data, failed)) {
+    const std::string name = entry.path().filename();
+    if (name == "lock" || name == "vitrine.db" || name == "token") return ok();
+    empty = false;
+  }
+  if (failed)
+    return data_error(data, "cannot be read: " + failed.message(), "name another with --data");
+  if (empty) return ok();
+  return data_error(data, "holds files that are not Vitrine's",
+                    "name an empty or new directory with --data");
+}
+
+// Made, checked, and locked for as long as the keeper lives: the descriptor survives exec.
+Result<Fd> take_data(const std::string& data) {
+  std::error_code failed;
+  fs::create_directories(fs::path(data).parent_path(), failed);
+  if (::mkdir(data.c_str(), 0700) != 0 && errno != EEXIST)
+    return data_error(data, "cannot be made: " + Error::from_errno("mkdir").message,
+                      "name a directory you may write to with --data");
+  if (!fs::is_directory(data, failed))
+    return data_error(data, "is not a directory", "name another with --data");
+  if (Status s = check_reachable(data); !s) return std::move(s.error());
+  if (Status s = check_contents(data); !s) return std::move(s.error());
+  Fd lock(::open((data + "/lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
+  if (!lock)
+    return data_error(data, "cannot be written to: " + Error::from_errno("lock").message,
+                      "name a directory you may write to with --data");
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+    return data_error(data, "is used by another server",
+                      "stop that one, or name another directory with --data");
+  return lock;
+}
+
+// As root the front could not read a file that only root may read: it gets a copy in its directory.
+Result<std::string> token_for_front(const std::string& given, const std::string& data) {
+  Result<std::string> token = read_file(AT_FDCWD, given.c_str(), 4096);
+  if (!token && exists(given))
+    return Error{.code = Code::invalid_argument,
+                 .message = "token_file '" + given + "' cannot be read",
+                 .remedy = "make it readable for the user who starts the server"};
+  if (token && token->find_last_not_of(" \t\r\n") + 1 < 16)
+    return Error{.code = Code::invalid_argument,
+                 .message = "token_file '" + given + "' holds fewer than 16 characters",
+                 .remedy = "put a long random text there, such as from `openssl rand -hex 32`"};
+  if (::geteuid() != 0) return given;
+  if (!token)
+    return Error{.code = Code::invalid_argument,
+                 .message = "token_file '" + given + "' does not exist",
+                 .remedy = "make it with `openssl rand -hex 32`, or leave --token-file out"};
+  const std::string copy = data + "/token";
+  ::unlink(copy.c_str());
+  Fd file(::open(copy.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file || ::write(file.get(), token->data(), token->size()) < 0 ||
+      ::fchown(file.get(), kFrontUid, kFrontUid) != 0)
+    return Error::from_errno("copying the token");
+  return copy;
+}
+
+bool is_loopback(const std::string& listen) {
+  return listen.starts_with("127.") || listen.starts_with("localhost:") ||
+         listen.starts_with("[::1]:");
+}
+
+[[noreturn]] void become(std::vector<std::string> words) {
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execv(argv[0], argv.data());
+  ::_exit(refuse(Error::from_errno("starting " + words[0]).with_remedy("build it: ./dev build"),
+                 kOurFailure));
+}
+
+}  // namespace
+
+int serve(const ServeOptions& options) {
+  Settings settings{.values = options.settings, .hosts = options.hosts};
+  if (!options.config.empty())
+    if (Status s = add_config(options.config, settings); !s) return refuse(s.error(), kUsage);
+  if (Status s = validate(settings); !s) return refuse(s.error(), kUsage);
+
+  const std::string image = settings.get("image", default_image());
+  if (Status s = check_image(image); !s) return refuse(s.error(), kUsage);
+  std::error_code failed;
+  const std::string data =
+      fs::weakly_canonical(fs::absolute(settings.get("data", default_data())), failed).string();
+  Result<Fd> lock = take_data(data);
+  if (!lock) return refuse(lock.error(), kUsage);
+  std::string token_file = settings.get("token_file", "");
+  if (!token_file.empty()) {
+    token_file = fs::absolute(token_file).string();
+    Result<std::string> usable = token_for_front(token_file, data);
+    if (!usable) return refuse(usable.error(), kUsage);
+    token_file = *usable;
+  }
+
+  const std::string listen = settings.get("listen", "127.0.0.1:8000");
+  const std::string auth = settings.get("auth", "token");
+  if (!is_loopback(listen) && auth == "token")
+    std::fprintf(stderr, "vitrine: beyond loopback every request needs the token in %s\n",
+                 (token_file.empty() ? data + "/token" : token_file).c_str());
+
+  std::vector<std::string> words{companion("vitrine-keeper"), "--front", companion("vitrine-front"),
+                                 "--listen", listen, "--data", data, "--image", image};
+  words.insert(words.end(), {"--uid-base", std::to_string(kUidBase), "--name",
+                             settings.get("name", "data-" + sha256_hex(data).substr(0, 12))});
+  for (const char* name : {"pool", "pool_bare", "pool_seeded", "capacity"})
+    for (const Setting& setting : kSettings)
+      if (setting.name == std::string(name) && settings.values.contains(name))
+        words.insert(words.end(), {flag_of(setting), settings.values.at(name)});
+  words.insert(words.end(), {"--", "--data", data, "--auth", auth});
+  if (settings.values.contains("history"))
+    words.insert(words.end(), {"--history", settings.values.at("history")});
+  if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});
+  for (const std::string& host : settings.hosts) words.insert(words.end(), {"--host", host});
+  lock->release();
+  become(std::move(words));
+}
+
+}  // namespace vitrine::app

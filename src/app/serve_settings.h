@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `vitrine serve` can be told: one table for the flags, the configuration file and the checks.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace vitrine::app {
+
+enum class Kind { text, whole };
+
+struct Setting {
+  const char* name;  // in the file; as a flag with - instead of _
+  Kind kind;
+  const char* value;  // how help calls it
+  const char* help;
+  std::uint32_t least = 0;
+  std::uint32_t most = 0;
+};
+
+inline constexpr std::array kSettings{
+    Setting{"listen", Kind::text, "ADDRESS:PORT", "where it serves [127.0.0.1:8000]"},
+    Setting{"data", Kind::text, "DIR", "its own directory; made if missing"},
+    Setting{"image", Kind::text, "DIR", "runtime image [as made by ./dev image]"},
+    Setting{"pool", Kind::whole, "N", "warm workers with numpy, pandas, pyplot [4]", 0, 1000},
+    Setting{"pool_bare", Kind::whole, "N", "warm workers with nothing imported [0]", 0, 1000},
+    Setting{"pool_seeded", Kind::whole, "N", "warm workers with a fixed hash seed [0]", 0, 1000},
+    Setting{"capacity", Kind::whole, "N", "sessions at most [2000]", 1, 30'000},
+    Setting{"history", Kind::whole, "N", "executions kept per session [1000]", 1, 1'000'000},
+    Setting{"auth", Kind::text, "token|none", "who may use it beyond loopback [token]"},
+    Setting{"token_file", Kind::text, "FILE", "holds the token [DIR/token]"},
+    Setting{"name", Kind::text, "NAME", "of its cgroups [from the data directory]"},
+};
+
+std::string flag_of(const Setting& setting);  // "--pool-bare"
+
+struct Settings {
+  std::map<std::string, std::string> values;  // only what was given
+  std::vector<std::string> hosts;             // further names it answers to
+
+  std::string get(const std::string& name, const std::string& otherwise) const;
+};
+
+// Adds what the JSON file says and the flags did not. `invalid_argument` names file, field, value.
+Status add_config(const std::string& file, Settings& settings);
+
+// `invalid_argument` naming the first field that is wrong, its value and the remedy.
+Status validate(const Settings& settings);
+
+}  // namespace vitrine::app

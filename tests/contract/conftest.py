@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the contract tests: one server for all of them, and servers for those that end it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from served import Server, Session  # noqa: E402
+
+_shared: list[Server] = []
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """The shared one. Tests leave it as they found it; it must end cleanly after all of them."""
+    one = Server()
+    _shared.append(one)
+    try:
+        yield one
+        verdict = one.stop()
+        assert verdict == (0, []), f"{verdict}\n{one.read_log()}"
+    finally:
+        one.end()
+
+
+@pytest.fixture
+def create(server: Server) -> Iterator[Callable[..., Session]]:
+    """Makes sessions that end with the test."""
+    made: list[Session] = []
+
+    def one(**fields: object) -> Session:
+        made.append(server.create(**fields))
+        return made[-1]
+
+    yield one
+    for session in made:
+        assert session.delete().status in (204, 404)
+
+
+@pytest.fixture
+def session(create: Callable[..., Session]) -> Session:
+    return create()
+
+
+@pytest.fixture
+def start_server() -> Iterator[Callable[..., Server]]:
+    """Starts servers for this test alone: for those that end."""
+    started: list[Server] = []
+
+    def start(*options: str, directory: Path | None = None) -> Server:
+        started.append(Server(*options, directory=directory))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.end()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if report.failed:
+        for one in _shared:
+            if one.log.exists() and (text := one.read_log()):
+                report.sections.append(("log of the server", text[-8000:]))

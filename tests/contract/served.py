@@ -1,0 +1,420 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server of our own, and the plainest client that can speak to it: stdlib, one request at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("VITRINE_BUILD", ROOT / "build" / "dev")).resolve()
+IMAGE = Path(os.environ.get("VITRINE_IMAGE", ROOT / "build" / "image")).resolve()
+SAFETY = 60.0  # seconds until a test is given up; nothing is expected to take this long
+PROBLEM_FIELDS = {"type", "title", "status", "code", "detail", "remedy"}
+
+_count = 0
+
+
+def until(condition: Callable[[], Any], seconds: float = SAFETY) -> Any:
+    """The first true value of `condition`, or the last false one."""
+    end = time.monotonic() + seconds
+    while not (value := condition()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return value
+
+
+def processes() -> dict[tuple[int, int], int]:
+    """Who lives: (pid, time of birth) to the parent's pid. Zombies are not alive."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            fields = Path(f"/proc/{entry}/stat").read_text().rpartition(") ")[2].split()
+        except OSError:
+            continue
+        if fields[0] not in "ZX":
+            found[int(entry), int(fields[19])] = int(fields[1])
+    return found
+
+
+def family(pid: int) -> set[tuple[int, int]]:
+    """The process and all its descendants."""
+    known = processes()
+    members = {pid}
+    while more := {one for (one, _), parent in known.items() if parent in members} - members:
+        members |= more
+    return {key for key in known if key[0] in members}
+
+
+class Answer:
+    def __init__(self, status: int, headers: Any, body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    def is_problem(self, status: int | tuple[int, ...], code: str | None = None) -> Answer:
+        """Checks the shape that every error has."""
+        wanted = status if isinstance(status, tuple) else (status,)
+        assert self.status in wanted, self
+        assert self.headers["Content-Type"] == "application/problem+json", self
+        problem = self.json
+        assert problem.keys() >= PROBLEM_FIELDS, self
+        assert problem["status"] == self.status, self
+        for field in ("type", "title", "code", "detail"):
+            assert isinstance(problem[field], str) and problem[field], (field, self)
+        assert isinstance(problem["remedy"], str) and problem["remedy"], f"no remedy: {self}"
+        for secret in ("/work", "/tmp", "/root", "/home/", "build/"):
+            assert secret not in self.body.decode(), f"tells a host path: {self}"
+        if code is not None:
+            assert problem["code"] == code, self
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{self.status} {self.body[:600]!r}>"
+
+
+class Server:
+    """vitrine-keeper with its front, in a directory of its own."""
+
+    def __init__(self, *options: str, directory: Path | None = None) -> None:
+        global _count
+        _count += 1
+        self.name = f"contract-{os.getpid()}-{_count}"
+        self.owns_directory = directory is None
+        self.directory = directory or Path(tempfile.mkdtemp(prefix="vitrine-contract-"))
+        self.directory.chmod(0o755)  # the front has its own uid and must get through
+        self.data = self.directory / "data"
+        self.log = self.directory / "log"
+        command = [str(BUILD / "bin" / "vitrine-keeper"), "--name", self.name]
+        command += ["--front", str(BUILD / "bin" / "vitrine-front")]
+        command += ["--listen", "127.0.0.1:0", "--data", str(self.data)]
+        if IMAGE.exists():
+            command += ["--image", str(IMAGE)]
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [*command, *options, "--", "--data", str(self.data)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd="/",
+            )
+        assert self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], SAFETY)
+        self.ready_line = self.process.stdout.readline().decode() if ready else ""
+        prefix = "vitrine: ready on http://127.0.0.1:"
+        if not self.ready_line.startswith(prefix):
+            text = self.read_log()
+            self.end()
+            raise RuntimeError(f"the server did not start: {self.ready_line!r}\n{text}")
+        self.port = int(self.ready_line[len(prefix) :])
+        self.host = f"127.0.0.1:{self.port}"
+        self.token = (self.data / "token").read_text().strip()
+
+    # ---- HTTP
+
+    def connection(self, timeout: float = SAFETY) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def socket(self, timeout: float = SAFETY) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        over: http.client.HTTPConnection | None = None,
+    ) -> Answer:
+        """`body`: bytes and text as they are, anything else as JSON."""
+        headers = dict(headers or {})
+        if body is not None and not isinstance(body, bytes | str):
+            body = json.dumps(body)
+            headers.setdefault("Content-Type", "application/json")
+        if isinstance(body, str):
+            body = body.encode()
+        connection = over or self.connection()
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            return Answer(response.status, response.headers, response.read())
+        finally:
+            if over is None:
+                connection.close()
+
+    def get(self, path: str, **more: Any) -> Answer:
+        return self.call("GET", path, **more)
+
+    def post(self, path: str, body: Any = None, **more: Any) -> Answer:
+        return self.call("POST", path, body, **more)
+
+    def raw(self, request: bytes, timeout: float = SAFETY) -> bytes:
+        """What comes back until the server closes. The request should ask for that."""
+        with self.socket(timeout) as client:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                client.sendall(request)
+            return read_all(client)
+
+    def authorised(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    # ---- the server's own state
+
+    def info(self) -> dict[str, Any]:
+        answer = self.get("/v1/info")
+        assert answer.status == 200, answer
+        return dict(answer.json)
+
+    def front(self) -> int:
+        return int(self.info()["processes"]["front"])
+
+    def resident_kb(self) -> int:
+        text = Path(f"/proc/{self.front()}/status").read_text()
+        return int(text.partition("VmRSS:")[2].split()[0])
+
+    def metrics(self) -> dict[str, float]:
+        """Every sample by its name and labels as they are written."""
+        samples = {}
+        for line in self.get("/metrics").body.decode().splitlines():
+            if not line.startswith("#"):
+                name, _, value = line.rpartition(" ")
+                samples[name] = float(value)
+        return samples
+
+    def listed(self) -> list[str]:
+        ids: list[str] = []
+        after = ""
+        while True:
+            page = self.get(f"/v1/sessions?limit=1000{after}", headers=self.authorised())
+            assert page.status == 200, page
+            ids += [one["id"] for one in page.json["sessions"]]
+            if page.json["next"] is None:
+                return ids
+            after = f"&after={page.json['next']}"
+
+    def kill_front(self) -> int:
+        """kill -9, then waits until another answers. The pid of the dead one."""
+        pid = self.front()
+        os.kill(pid, signal.SIGKILL)
+        self.wait_for_front(pid)
+        return pid
+
+    def wait_for_front(self, dead: int) -> None:
+        def another() -> bool:
+            try:
+                return self.front() != dead
+            except (OSError, http.client.HTTPException):
+                return False
+
+        assert until(another), f"no front answers:\n{self.read_log()}"
+
+    # ---- its life
+
+    def create(self, **fields: Any) -> Session:
+        answer = self.post("/v1/sessions", fields)
+        assert answer.status == 201, answer
+        return Session(self, answer.json)
+
+    def read_log(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def stop(self) -> tuple[int, list[str]]:
+        """Its exit code, and what lives on of it."""
+        members = family(self.process.pid)
+        self.process.terminate()
+        code = self.process.wait(SAFETY)
+        until(lambda: not members & processes().keys(), 10)
+        left = [
+            f"{pid} {Path(f'/proc/{pid}/comm').read_text().strip()}"
+            for pid, _ in members & processes().keys()
+        ]
+        return code, left
+
+    def end(self) -> None:
+        if self.alive():
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(20)
+        if self.process.stdout:
+            self.process.stdout.close()
+        if self.owns_directory:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class Session:
+    def __init__(self, server: Server, shown: dict[str, Any]) -> None:
+        self.server = server
+        self.shown = shown
+        self.id = str(shown["id"])
+        self.path = f"/v1/sessions/{self.id}"
+
+    def call(self, method: str, below: str = "", body: Any = None, **more: Any) -> Answer:
+        return self.server.call(method, self.path + below, body, **more)
+
+    def exec(self, code: str, **fields: Any) -> Answer:
+        return self.call("POST", "/exec", {"code": code, **fields})
+
+    def run(self, code: str, **fields: Any) -> dict[str, Any]:
+        """The execution, which must have been answered."""
+        answer = self.exec(code, **fields)
+        assert answer.status == 200, answer
+        return dict(answer.json)
+
+    def value(self, expression: str) -> str:
+        execution = self.run(expression)
+        assert execution["outcome"] == "ok", execution
+        return str(execution["results"][-1]["text/plain"])
+
+    def show(self) -> dict[str, Any]:
+        answer = self.call("GET")
+        assert answer.status == 200, answer
+        return dict(answer.json)
+
+    def history(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = []
+        after = ""
+        while True:
+            page = self.call("GET", f"/executions?limit=500{after}")
+            assert page.status == 200, page
+            rows += page.json["executions"]
+            if page.json["next"] is None:
+                return rows
+            after = f"&after={page.json['next']}"
+
+    def put(self, name: str, content: bytes) -> Answer:
+        return self.call("PUT", "/files/" + quote(name), content)
+
+    def file(self, name: str, **headers: str) -> Answer:
+        return self.call("GET", "/files/" + quote(name), headers=headers)
+
+    def names(self, directory: str = "") -> list[str]:
+        answer = self.call("GET", "/files?path=" + quote(directory))
+        assert answer.status == 200, answer
+        return [one["name"] for one in answer.json["files"]]
+
+    def is_running(self) -> bool:
+        return bool(self.call("GET", "/stack").json["running"])
+
+    def background(self, code: str, **fields: Any) -> Background:
+        """Starts it and comes back once it runs."""
+        task = Background(lambda: self.exec(code, **fields))
+        assert until(lambda: task.is_over() or self.is_running()), "it does not begin"
+        return task
+
+    def worker(self) -> int:
+        """The host's pid of the process that runs the code."""
+        inside = self.value("import os; os.readlink('/proc/self/ns/pid') + ' ' + str(os.getpid())")
+        namespace, number = inside.strip("'").split()
+        for pid, _ in processes():
+            try:
+                if os.readlink(f"/proc/{pid}/ns/pid") != namespace:
+                    continue
+                status = Path(f"/proc/{pid}/status").read_text()
+            except OSError:
+                continue
+            if status.partition("NSpid:")[2].split("\n")[0].split()[-1] == number:
+                return pid
+        raise AssertionError("the worker is not among the processes")
+
+    def delete(self) -> Answer:
+        return self.call("DELETE")
+
+
+class Background:
+    """A call in a thread, and what became of it."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._value: Any = None
+        self._error: BaseException | None = None
+
+        def run() -> None:
+            try:
+                self._value = call()
+            except BaseException as error:
+                self._error = error
+
+        self._thread = threading.Thread(target=run, daemon=True)
+        self._thread.start()
+
+    def is_over(self) -> bool:
+        return not self._thread.is_alive()
+
+    def result(self) -> Any:
+        self._thread.join(SAFETY)
+        assert self.is_over(), "no answer"
+        if self._error:
+            raise self._error
+        return self._value
+
+    def settle(self) -> None:
+        """For calls whose connection is cut: it ends, however."""
+        self._thread.join(SAFETY)
+        assert self.is_over(), "no answer"
+
+
+def read_all(client: socket.socket) -> bytes:
+    parts = []
+    with contextlib.suppress(ConnectionResetError):
+        while part := client.recv(1 << 16):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def parse_answer(raw: bytes) -> Answer:
+    """The first answer in what was received."""
+    head, _, body = raw.partition(b"\r\n\r\n")
+    lines = head.decode("latin-1").split("\r\n")
+    assert lines[0].startswith("HTTP/1.1 "), raw[:200]
+    headers = http.client.HTTPMessage()
+    for line in lines[1:]:
+        name, _, value = line.partition(":")
+        headers[name] = value.strip()
+    size = headers["Content-Length"]
+    return Answer(int(lines[0].split()[1]), headers, body if size is None else body[: int(size)])
+
+
+class Stream:
+    """An NDJSON answer, line by line."""
+
+    def __init__(self, session: Session, code: str, path: str = "/exec", **fields: Any) -> None:
+        self.connection = session.server.connection()
+        headers = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
+        body = json.dumps({"code": code, **fields})
+        self.connection.request("POST", session.path + path, body, headers)
+        self.response = self.connection.getresponse()
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        while line := self.response.readline():
+            yield json.loads(line)
+
+    def next(self) -> dict[str, Any]:
+        return dict(json.loads(self.response.readline()))
+
+    def close(self) -> None:
+        self.response.close()
+        self.connection.close()
