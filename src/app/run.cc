@@ -18,9 +18,21 @@ namespace {
 
 constexpr std::size_t kMaxInput = 64u << 20;  // the server has its own, smaller limits
 
+Result<std::string> read_stdin() {
+  std::string text;
+  char block[65536];
+  while (text.size() <= kMaxInput) {
+    const ssize_t got = ::read(STDIN_FILENO, block, sizeof block);
+    if (got < 0) return Error::from_errno("reading standard input");
+    if (got == 0) return text;
+    text.append(block, static_cast<std::size_t>(got));
+  }
+  return Error{.code = Code::over_limit, .message = "it is too long"};
+}
+
 Result<std::string> read_source(const char* what, const std::string& file) {
   Result<std::string> text =
-      read_file(AT_FDCWD, file == "-" ? "/dev/stdin" : file.c_str(), kMaxInput);
+      file == "-" ? read_stdin() : read_file(AT_FDCWD, file.c_str(), kMaxInput);
   if (text) return text;
   return Error{.code = Code::invalid_argument,
                .message = std::string(what) + " '" + file + "' cannot be read: " +
@@ -57,9 +69,9 @@ int failed_by(const Error& error, int signal) {
 }  // namespace
 
 int run(const RunOptions& options) {
-  Signals signals;
   Result<std::string> body = request_body(options);
   if (!body) return refuse(body.error(), kUsage);
+  Signals signals;  // from here on: before, Ctrl-C just ends us
   Result<ServerAccess> access = ServerAccess::find(options.target, signals);
   if (!access) {
     const int signal = signals.take();
