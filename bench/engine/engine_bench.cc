@@ -106,9 +106,11 @@ class Bench {
                   .cold = std::move(*cold),
                   .peers = {},
                   .root = root};
-    if (!options_.python.empty()) {
-      Result<Peers> peers =
-          Peers::start(options_.python, options_.peers, options_.image + "/root");
+    if (!options_.python.empty() && !fs::exists(options_.python)) {
+      findings_.problems.push_back("no ipykernel and sandlock: " + options_.python +
+                                   " is missing; ./dev setup makes it");
+    } else if (!options_.python.empty()) {
+      Result<Peers> peers = Peers::start(options_.python, options_.peers, options_.image + "/root");
       if (!peers) return std::move(peers.error());
       bodies.peers = std::move(*peers);
     }
@@ -124,8 +126,7 @@ class Bench {
 
   Status crowd(std::size_t count) {
     say(std::to_string(count) + " sessions at once");
-    Result<KeeperProcess> crowded =
-        keeper("crowd", {"--capacity", std::to_string(count + 10)});
+    Result<KeeperProcess> crowded = keeper("crowd", {"--capacity", std::to_string(count + 10)});
     if (!crowded) return std::move(crowded.error());
     Crowd sessions(*crowded);
     Crowded result{.count = count};
@@ -179,10 +180,10 @@ int run(int argc, char** argv) {
   if (Status s = bench.run(); !s) return say(s.error().describe()), 1;
   const Report report = bench.report();
   std::fputs(report.table().c_str(), stdout);
-  if (!options->json.empty()) {
-    fs::create_directories(fs::path(options->json).parent_path());
-    std::ofstream(options->json) << report.json();
-  }
+  if (!options->only.empty()) return 0;
+  std::error_code problem;
+  fs::create_directories(fs::path(options->json).parent_path(), problem);
+  if (!(std::ofstream(options->json) << report.json())) return say("cannot write the JSON"), 1;
   return 0;
 }
 

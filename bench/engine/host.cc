@@ -91,7 +91,8 @@ ProcessMemory memory_of(int pid) {
 
 std::vector<int> children_of(int pid) {
   std::vector<int> found;
-  std::istringstream text(slurp(path_of(pid, ("task/" + std::to_string(pid) + "/children").c_str())));
+  std::istringstream text(
+      slurp(path_of(pid, ("task/" + std::to_string(pid) + "/children").c_str())));
   for (int child = 0; text >> child;) found.push_back(child);
   return found;
 }

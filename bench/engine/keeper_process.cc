@@ -24,7 +24,7 @@ Result<KeeperProcess> KeeperProcess::start(const KeeperSetup& setup) {
   ::unlink(control.c_str());
   Result<FdPair> pipe = make_pipe();
   if (!pipe) return std::move(pipe.error());
-  std::vector<std::string> argv{setup.program, "--control", control,       "--name",
+  std::vector<std::string> argv{setup.program, "--control", control,    "--name",
                                 setup.name,    "--image",   setup.image};
   argv.insert(argv.end(), setup.options.begin(), setup.options.end());
   Result<Process> process =

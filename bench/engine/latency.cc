@@ -69,10 +69,8 @@ Result<BurstTimes> time_raw_burst(RawFork& server, const Cell& cell, std::uint32
   for (std::uint32_t reaped = 0; reaped < count;) {
     Result<RawReply> reply = server.receive();
     if (!reply) return std::move(reply.error());
-    if (reply->kind == RawReply::Kind::reaped)
-      ++reaped;
-    else
-      times.each.push_back(milliseconds_since(start));
+    if (reply->kind == RawReply::Kind::reaped) ++reaped;
+    else times.each.push_back(milliseconds_since(start));
   }
   times.whole = times.each.empty() ? 0 : times.each.back();
   return times;
@@ -87,8 +85,8 @@ Result<CreateTimes> time_create(KeeperProcess& keeper, const wire::Create& reque
   if (!channel) return std::move(channel.error());
   times.opened = milliseconds_since(start);
   times.source = channel->source();
-  Result<backend::Execution> execution =
-      backend::run(caller, *channel, 1, {.code = cell.session, .stdin_bytes = {}, .environment = {}});
+  Result<backend::Execution> execution = backend::run(
+      caller, *channel, 1, {.code = cell.session, .stdin_bytes = {}, .environment = {}});
   if (!execution) return std::move(execution.error());
   times.result = milliseconds_since(start);
   if (Status s = check_result(execution->messages, cell); !s) return std::move(s.error());

@@ -23,7 +23,7 @@ Status set(Options& options, const std::string& name, const std::string& value) 
   if (name == "--keeper") return options.keeper = value, ok();
   if (name == "--image") return options.image = value, ok();
   if (name == "--json") return options.json = value, ok();
-  if (name == "--python") return options.python = value, ok();
+  if (name == "--python") return options.python = value == "none" ? "" : value, ok();
   if (name == "--peers") return options.peers = value, ok();
   if (name == "--rounds") return number(name, value, options.rounds);
   if (name == "--creates") return number(name, value, options.creates);
@@ -69,6 +69,10 @@ Result<Options> parse_options(int argc, char** argv) {
   options.image = build.parent_path() / "image";
   options.runtime = build / "runtime";
   options.layer = build / "bench" / "layer";
+  const fs::path root = build.parent_path().parent_path();
+  options.python = root / "build" / "venv" / "bin" / "python";
+  options.peers = root / "bench" / "engine" / "peers.py";
+  options.json = root / "build" / "bench" / "engine.json";
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     if (name == "--help" || name == "-h") {
@@ -106,9 +110,10 @@ usage: engine_bench [--quick | --long] [options]
   --only NAME     nothing but this, for a profiler: raw-fork, cold, warm, faults, exec, burst,
                   raw-rate, rate, raw-bare-rate, bare-rate, peers
   --rate-ms N     how long each rate is measured [1500]
-  --json FILE     write the numbers there as well
-  --python FILE   an interpreter that has ipykernel, jupyter_client and sandlock
-  --peers FILE    bench/engine/peers.py, which drives those
+  --json FILE     where the numbers go as well [build/bench/engine.json]
+  --python FILE   one that has ipykernel, jupyter_client and sandlock; none = without these
+                  [build/venv/bin/python]
+  --peers FILE    what drives those [bench/engine/peers.py]
   --keeper FILE   vitrine-keeper [beside this program]
   --image DIR     the runtime image [beside the build]
 

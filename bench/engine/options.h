@@ -15,7 +15,7 @@ struct Options {
   std::string image;    // directory with root/
   std::string runtime;  // directory laid over it
   std::string layer;    // the same for the fork server without a jail
-  std::string json;     // where to write the numbers; empty: nowhere
+  std::string json;     // where the numbers are written
   std::string python;   // that has the peers' packages; empty: without them
   std::string peers;    // bench/engine/peers.py
   std::size_t rounds = 5;

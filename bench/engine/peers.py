@@ -9,6 +9,7 @@ Requests come on stdin, one name a line; answers go to descriptor 3: `value METR
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -56,7 +57,7 @@ def ipykernel(image: Path) -> Iterator[tuple[str, float]]:
     manager.kernel_spec.argv = [
         sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"
     ]  # fmt: skip
-    manager.start_kernel(env=environment(image))
+    manager.start_kernel(env=environment(image), stderr=subprocess.DEVNULL)
     client = manager.blocking_client()
     try:
         client.start_channels()

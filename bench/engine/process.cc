@@ -43,10 +43,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   if (what.prepare)
     if (Status s = what.prepare(); !s) fail(s.error().describe());
   const auto argv = pointers(what.argv);
-  if (what.environment.empty())
-    ::execvp(argv[0], argv.data());
-  else
-    ::execvpe(argv[0], argv.data(), pointers(what.environment).data());
+  if (what.environment.empty()) ::execvp(argv[0], argv.data());
+  else ::execvpe(argv[0], argv.data(), pointers(what.environment).data());
   fail(Error::from_errno("starting " + what.argv[0]).describe());
   ::_exit(127);
 }

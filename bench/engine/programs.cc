@@ -48,13 +48,27 @@ Result<double> time_fresh_python(const ImageRoot& root) {
 
 Result<double> time_bubblewrap(const std::string& image_root) {
   const char* program = "/usr/bin/bwrap";
-  if (::access(program, X_OK) != 0)
-    return Error{Code::unsupported, "bubblewrap is not installed"};
-  std::vector<std::string> argv{program,   "--unshare-all", "--die-with-parent", "--new-session",
-                                "--ro-bind", image_root,    "/",                 "--proc",
-                                "/proc",   "--dev",         "/dev",              "--tmpfs",
-                                "/tmp",    "--tmpfs",       "/home/sandbox",     "--chdir",
-                                "/home/sandbox", "/usr/bin/python3", "-c", kScript};
+  if (::access(program, X_OK) != 0) return Error{Code::unsupported, "bubblewrap is not installed"};
+  std::vector<std::string> argv{program,
+                                "--unshare-all",
+                                "--die-with-parent",
+                                "--new-session",
+                                "--ro-bind",
+                                image_root,
+                                "/",
+                                "--proc",
+                                "/proc",
+                                "--dev",
+                                "/dev",
+                                "--tmpfs",
+                                "/tmp",
+                                "--tmpfs",
+                                "/home/sandbox",
+                                "--chdir",
+                                "/home/sandbox",
+                                "/usr/bin/python3",
+                                "-c",
+                                kScript};
   return time_program({.argv = argv, .environment = plain_environment(), .fds = {}});
 }
 
@@ -63,10 +77,10 @@ Result<Peers> Peers::start(const std::string& python, const std::string& script,
   Result<FdPair> requests = make_pipe();
   Result<FdPair> answers = make_pipe();
   if (!requests || !answers) return Error{Code::over_limit, "no descriptors are left"};
-  Result<Process> process = bench::start({.argv = {python, script, image_root},
-                                          .environment = {},
-                                          .fds = {{requests->first.get(), 0},
-                                                  {answers->second.get(), 3}}});
+  Result<Process> process =
+      bench::start({.argv = {python, script, image_root},
+                    .environment = {},
+                    .fds = {{requests->first.get(), 0}, {answers->second.get(), 3}}});
   if (!process) return std::move(process.error());
   Peers peers;
   peers.process_ = std::move(*process);

@@ -13,7 +13,10 @@ namespace {
 std::string number(double value) {
   char text[64];
   const double size = std::abs(value);
-  const int digits = size >= 100 || value == std::floor(value) ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  const int digits = size >= 100 || value == std::floor(value) ? 0
+                     : size >= 10                              ? 1
+                     : size >= 1                               ? 2
+                                                               : 3;
   std::snprintf(text, sizeof text, "%.*f", digits, value);
   return text;
 }
@@ -33,10 +36,8 @@ std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n')
-      out += "\\n";
-    else
-      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    if (c == '\n') out += "\\n";
+    else out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   return out + "\"";
 }
@@ -112,18 +113,17 @@ std::string Report::json() const {
   for (const Row& row : rows) {
     out += &row == rows.data() ? "\n" : ",\n";
     out += "{\"metric\":" + quoted(row.metric) + ",\"unit\":" + quoted(row.unit) +
-           ",\"best\":" + exact(row.best) + ",\"p50\":" + exact(row.p50) + ",\"p99\":" + exact(row.p99) +
-           ",\"n\":" + std::to_string(row.count) + ",\"beside\":" + quoted(row.baseline) +
-           ",\"beside_p50\":" + exact(row.baseline_value) + ",\"ratio\":" + exact(row.ratio) +
-           ",\"target\":" + quoted(row.target) + ",\"verdict\":" + quoted(to_string(row.verdict)) +
-           "}";
+           ",\"best\":" + exact(row.best) + ",\"p50\":" + exact(row.p50) +
+           ",\"p99\":" + exact(row.p99) + ",\"n\":" + std::to_string(row.count) +
+           ",\"beside\":" + quoted(row.baseline) + ",\"beside_p50\":" + exact(row.baseline_value) +
+           ",\"ratio\":" + exact(row.ratio) + ",\"target\":" + quoted(row.target) +
+           ",\"verdict\":" + quoted(to_string(row.verdict)) + "}";
   }
   out += "],\n\"conditions\":{";
   for (const auto& [name, value] : conditions)
     out += (&name == &conditions.front().first ? "" : ",") + quoted(name) + ":" + quoted(value);
   out += "},\n\"notes\":[";
-  for (const std::string& note : notes)
-    out += (&note == notes.data() ? "" : ",") + quoted(note);
+  for (const std::string& note : notes) out += (&note == notes.data() ? "" : ",") + quoted(note);
   return out + "]}\n";
 }
 

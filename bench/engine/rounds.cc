@@ -26,16 +26,18 @@ class Round {
 
   Status run() {
     for (int i = 0; i < options_.creates; ++i)
-      for (const Step& step : {Step{"raw-fork", &Round::raw_fork}, {"cold", &Round::cold},
-                               {"warm", &Round::warm}})
+      for (const Step& step :
+           {Step{"raw-fork", &Round::raw_fork}, {"cold", &Round::cold}, {"warm", &Round::warm}})
         if (Status s = take(step); !s) return s;
     for (const Step& step : {Step{"faults", &Round::faults}, {"exec", &Round::executions}})
       if (Status s = take(step); !s) return s;
     for (int i = 0; i < options_.bursts; ++i)
       if (Status s = take({"burst", &Round::burst}); !s) return s;
-    for (const Step& step : {Step{"raw-rate", &Round::raw_rate}, {"rate", &Round::rate},
+    for (const Step& step : {Step{"raw-rate", &Round::raw_rate},
+                             {"rate", &Round::rate},
                              {"raw-bare-rate", &Round::raw_bare_rate},
-                             {"bare-rate", &Round::bare_rate}, {"peers", &Round::peers}})
+                             {"bare-rate", &Round::bare_rate},
+                             {"peers", &Round::peers}})
       if (Status s = take(step); !s) return s;
     return ok();
   }
@@ -100,7 +102,8 @@ class Round {
   }
 
   Status executions() {
-    Result<std::vector<double>> times = time_executions(bodies_.warm, kTrivial, options_.executions);
+    Result<std::vector<double>> times =
+        time_executions(bodies_.warm, kTrivial, options_.executions);
     if (!times) return std::move(times.error());
     for (double time : *times) out_.executed.add(round_, time);
     return ok();
@@ -156,12 +159,10 @@ class Round {
   void programs() {
     if (Result<double> time = time_fresh_python(bodies_.root); time)
       out_.peers["python3"].add(round_, *time);
-    else
-      out_.problems.insert(time.error().message);
+    else out_.problems.insert(time.error().message);
     if (Result<double> time = time_bubblewrap(bodies_.root.layers.back()); time)
       out_.peers["bubblewrap"].add(round_, *time);
-    else
-      out_.problems.insert(time.error().message);
+    else out_.problems.insert(time.error().message);
   }
 
   Status python_peers() {

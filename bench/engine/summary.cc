@@ -31,16 +31,16 @@ void add_latency(Report& report, const Measured& m) {
   Row warm = row_of("warm create to first result", "ms", m.warm, "raw fork", m.raw_result);
   const double tail = warm.p99.value_or(0) / warm.p50;
   rows.push_back(with_target(warm, "<= 0.4 ms", warm.p50 <= kWarmMost));
-  rows.push_back(with_target({.metric = "  its p99 / p50", .unit = "x", .p50 = tail},
-                             "<= 5x", tail <= kWarmTail));
+  rows.push_back(with_target({.metric = "  its p99 / p50", .unit = "x", .p50 = tail}, "<= 5x",
+                             tail <= kWarmTail));
   rows.push_back(row_of("  of it: the keeper's answer", "ms", m.warm_opened));
   rows.push_back(row_of("end: nothing left", "ms", m.ended));
   rows.push_back(row_of("cold create to first result", "ms", m.cold, "raw fork", m.raw_result));
   rows.push_back(row_of("  of it: the keeper's answer", "ms", m.cold_opened));
   Row burst = row_of("cold burst of 16, per create", "ms", m.burst, "raw burst", m.raw_burst);
   rows.push_back(with_target(burst, "<= 2x raw fork", burst.ratio.value_or(99) <= kBurstMost));
-  rows.push_back(row_of("  each, from the burst's start", "ms", m.burst_each, "raw burst",
-                        m.raw_burst_each));
+  rows.push_back(
+      row_of("  each, from the burst's start", "ms", m.burst_each, "raw burst", m.raw_burst_each));
   Row exec = row_of("one more execution (1+1)", "ms", m.executed);
   rows.push_back(with_target(exec, "<= 0.05 ms", exec.p50 <= kExecMost));
 }
@@ -48,8 +48,7 @@ void add_latency(Report& report, const Measured& m) {
 void add_rates(Report& report, const Measured& m) {
   auto& rows = report.rows;
   Row loaded = row_of("one-shots, loaded, 8 at once", "1/s", m.rate, "raw fork", m.raw_rate);
-  rows.push_back(
-      with_target(loaded, ">= 0.6x raw fork", loaded.ratio.value_or(0) >= kRateLeast));
+  rows.push_back(with_target(loaded, ">= 0.6x raw fork", loaded.ratio.value_or(0) >= kRateLeast));
   Row bare = row_of("one-shots, bare, 8 at once", "1/s", m.bare_rate, "raw fork", m.raw_bare_rate);
   rows.push_back(with_target(bare, ">= 500/s", bare.p50 >= kBareRateLeast));
   rows.push_back(row_of("CPU of a loaded one-shot", "ms", m.cpu, "raw fork", m.raw_cpu));
@@ -64,8 +63,8 @@ void add_crowd(Report& report, const Crowded& crowd) {
   auto& rows = report.rows;
   const std::string alive = std::to_string(crowd.count) + " alive";
   const auto mib = [&](std::string metric, double kib) {
-    rows.push_back({.metric = std::move(metric), .unit = "MiB", .p50 = kib / 1024,
-                    .count = crowd.count});
+    rows.push_back(
+        {.metric = std::move(metric), .unit = "MiB", .p50 = kib / 1024, .count = crowd.count});
   };
   mib("idle loaded session, " + alive, crowd.memory.whole());
   if (crowd.count == kMemoryCount)
@@ -76,10 +75,12 @@ void add_crowd(Report& report, const Crowded& crowd) {
   mib("  page tables", crowd.memory.page_tables);
   mib("  kernel stacks", crowd.memory.kernel_stacks);
   mib("  MemAvailable lost (cross-check)", crowd.memory.available);
-  rows.push_back({.metric = "create them, one after another, each", .unit = "ms",
-                  .p50 = crowd.create_ms, .count = crowd.count});
-  rows.push_back({.metric = "end them all", .unit = "s", .p50 = crowd.teardown_s,
+  rows.push_back({.metric = "create them, one after another, each",
+                  .unit = "ms",
+                  .p50 = crowd.create_ms,
                   .count = crowd.count});
+  rows.push_back(
+      {.metric = "end them all", .unit = "s", .p50 = crowd.teardown_s, .count = crowd.count});
 }
 
 std::string list(const Holdings& left) {

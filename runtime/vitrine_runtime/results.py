@@ -39,10 +39,12 @@ class Results:
 
     def end(self) -> None:
         """After this no thread sends a result; waits for one that is just doing so."""
-        taken = self._lock.acquire(timeout=1)
         self.current = None
-        if taken:
-            self._lock.release()
+        if self._lock.locked():
+            if self._lock.acquire(timeout=1):
+                self._lock.release()
+            else:
+                self._lock = allocate_lock()
 
     def on_main_thread(self) -> bool:
         return get_ident() == self._main

@@ -103,6 +103,7 @@ class Session:
             except BaseException:
                 if attempts > 2:
                     mute_signals()
+                    execution.note("signal handlers kept raising after the code: switched off")
 
     def _run(self, execution: Execution) -> None:
         execution.begun = True

@@ -16,7 +16,7 @@ from .sealed import __builtins__  # noqa: F401
 
 # Spare copies are 61 and 62: above what programs use by number, below 64, where the kernel's first
 # table of descriptors ends.
-SPARE_FROM = 60
+SPARE_FROM = 1020  # beside the session socket, out of reach of closing "all" low ones
 
 _NAMES = {1: "stdout", 2: "stderr"}
 _close, _dup, _dup2, _fstat = os.close, os.dup, os.dup2, os.fstat

@@ -13,21 +13,22 @@ namespace json = boost::json;
 
 namespace {
 
-// Unbuffered: what came is seen, also when the next thing is a signal.
-void put(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t done = ::write(fd, text.data(), text.size());
-    if (done < 0 && errno != EINTR) return;
-    if (done > 0) text.remove_prefix(static_cast<std::size_t>(done));
-  }
-}
-
 std::string text_at(const json::object& object, std::string_view name) {
   const json::value* found = object.if_contains(name);
   return found != nullptr && found->is_string() ? std::string(found->as_string()) : "";
 }
 
 }  // namespace
+
+// Unbuffered: what came is seen, also when the next thing is a signal.
+void EventPrinter::put(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t done = ::write(fd, text.data(), text.size());
+    if (done < 0 && errno == EPIPE) unheard_ = true;
+    if (done < 0 && errno != EINTR) return;
+    if (done > 0) text.remove_prefix(static_cast<std::size_t>(done));
+  }
+}
 
 void EventPrinter::line(std::string_view text) {
   boost::system::error_code failed;

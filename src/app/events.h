@@ -17,7 +17,8 @@ class EventPrinter {
  public:
   explicit EventPrinter(Show show) : show_(show) {}
 
-  void line(std::string_view text);  // one NDJSON line
+  void line(std::string_view text);          // one NDJSON line
+  bool unheard() const { return unheard_; }  // nobody reads our output any more
 
   // The exit code of the finished execution; nullopt before its last event.
   std::optional<int> exit_code() const;
@@ -28,8 +29,11 @@ class EventPrinter {
   void explain() const;
 
  private:
+  void put(int fd, std::string_view text);
+
   Show show_;
   bool exited_ = false;
+  bool unheard_ = false;
   boost::json::object execution_;
 };
 

@@ -146,13 +146,14 @@ Status Front::start() {
   acceptor.assign(address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), kListener, failed);
   if (failed) return Error{Code::internal, "taking the listening socket: " + failed.message()};
   const tcp::endpoint local = acceptor.local_endpoint(failed);
-  Result<std::string> token = load_token(
-      options_.token_file.empty() ? options_.data + "/token" : options_.token_file);
+  Result<std::string> token =
+      load_token(options_.token_file.empty() ? options_.data + "/token" : options_.token_file);
   if (!token) return std::move(token.error());
   api::ServerConfig config{.token = std::move(*token),
                            .token_everywhere = !is_loopback(local) && options_.auth != "none",
                            .hosts = own_hosts(local, options_)};
-  if (options_.auth == "none") log_line("warning: --auth none: whoever reaches the port may use it");
+  if (options_.auth == "none")
+    log_line("warning: --auth none: whoever reaches the port may use it");
   add_routes();
   server_.emplace(std::move(acceptor), router_, std::move(config), [this](const api::Handled& one) {
     metrics_.handled(one);

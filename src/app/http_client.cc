@@ -36,8 +36,7 @@ std::string lower(std::string_view text) {
 
 class Connection {
  public:
-  Connection(const Hooks& hooks, std::optional<std::chrono::milliseconds> timeout)
-      : hooks_(hooks) {
+  Connection(const Hooks& hooks, std::optional<std::chrono::milliseconds> timeout) : hooks_(hooks) {
     if (timeout) latest_ = Clock::now() + *timeout;
   }
 
@@ -149,7 +148,9 @@ Status Connection::take(std::string_view bytes) {
   if (!lines_) return pending_.size() > kMaxBody ? Status(lost("sent too much")) : ok();
   std::size_t start = 0;
   for (std::size_t end; (end = pending_.find('\n', start)) != std::string::npos; start = end + 1)
-    if (end > start) hooks_.on_line(std::string_view(pending_).substr(start, end - start));
+    if (end > start &&
+        hooks_.on_line(std::string_view(pending_).substr(start, end - start)) == Wake::stop)
+      return Error{.code = Code::conflict, .message = "interrupted"};
   pending_.erase(0, start);
   return pending_.size() > kMaxLine ? Status(lost("sent too long a line")) : ok();
 }
@@ -226,10 +227,12 @@ std::string Url::authority() const {
 }
 
 Result<Url> parse_url(std::string_view text) {
-  const Error wrong{.code = Code::invalid_argument,
-                    .message = "url '" + std::string(text) + "' is not of the form http://host:port",
-                    .remedy = "give such as http://127.0.0.1:8000; for https, go through a tunnel "
-                              "or a local proxy"};
+  const Error wrong{
+      .code = Code::invalid_argument,
+      .message = "url '" + std::string(text) + "' is not of the form http://host:port",
+      .remedy =
+          "give such as http://127.0.0.1:8000; for https, go through a tunnel "
+          "or a local proxy"};
   constexpr std::string_view kScheme = "http://";
   if (!text.starts_with(kScheme)) return wrong;
   text.remove_prefix(kScheme.size());

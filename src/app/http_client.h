@@ -2,7 +2,7 @@
 // A small blocking HTTP/1.1 client for our own server: one connection per request.
 //
 // Threading: one thread. Failure: `unavailable` if the server cannot be reached or goes away,
-// `timed_out`, `conflict` if `on_wake` said to stop. A status of 400 or more is a Response.
+// `timed_out`, `conflict` if a hook said to stop. A status of 400 or more is a Response.
 #pragma once
 
 #include <chrono>
@@ -48,7 +48,7 @@ enum class Wake { keep_on, stop };
 
 // What happens meanwhile: lines of a stream as they come, and another descriptor to watch.
 struct Hooks {
-  std::function<void(std::string_view line)> on_line = {};  // set = a stream of lines is asked for
+  std::function<Wake(std::string_view line)> on_line = {};  // set = a stream of lines is asked for
   int wake_fd = -1;
   std::function<Wake()> on_wake = {};
 };

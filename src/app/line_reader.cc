@@ -68,7 +68,9 @@ class PlainReader final : public LineReader {
 class EditReader final : public LineReader {
  public:
   EditReader(Signals& signals, std::string file)
-      : signals_(signals), file_(std::move(file)), editor_(::el_init("vitrine", stdin, stdout, stderr)),
+      : signals_(signals),
+        file_(std::move(file)),
+        editor_(::el_init("vitrine", stdin, stdout, stderr)),
         history_(::history_init()) {
     ::el_set(editor_, EL_CLIENTDATA, this);
     ::el_set(editor_, EL_PROMPT, &EditReader::prompt);

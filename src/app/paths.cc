@@ -62,9 +62,10 @@ Status check_reachable(const std::string& data) {
                    .message = "data '" + data + "' lies below " + at.string() +
                               ", which only its owner may enter; the server's front, which has a "
                               "user id of its own, could not reach it",
-                   .remedy = "name another with --data, such as /var/lib/vitrine, or run "
-                             "`chmod o+x " +
-                             at.string() + "`"};
+                   .remedy =
+                       "name another with --data, such as /var/lib/vitrine, or run "
+                       "`chmod o+x " +
+                       at.string() + "`"};
     if (at == at.root_path() || at.empty()) return ok();
   }
 }

@@ -38,15 +38,20 @@ class RemoteSession {
                     {.method = "POST",
                      .target = path("/exec"),
                      .body = json::serialize(json::object{{"code", code}})},
-                    {.on_line = [&](std::string_view line) { printer.line(line); },
+                    {.on_line =
+                         [&](std::string_view line) {
+                           printer.line(line);
+                           return printer.unheard() ? Wake::stop : Wake::keep_on;
+                         },
                      .wake_fd = signals.fd(),
-                     .on_wake = [&] {
-                       const int signal = signals.take();
-                       if (signal == 0) return Wake::keep_on;
-                       if (signal != SIGINT) return ended_by = signal, Wake::stop;
-                       interrupt();
-                       return Wake::keep_on;
-                     }});
+                     .on_wake =
+                         [&] {
+                           const int signal = signals.take();
+                           if (signal == 0) return Wake::keep_on;
+                           if (signal != SIGINT) return ended_by = signal, Wake::stop;
+                           interrupt();
+                           return Wake::keep_on;
+                         }});
   }
 
   Status reset() const {
@@ -69,9 +74,9 @@ class RemoteSession {
 Result<std::string> create(const Server& server, const Target& target) {
   json::object body{{"name", "vitrine repl"}};
   if (Status s = add_session_fields(target, body); !s) return std::move(s.error());
-  Result<Response> made =
-      exchange(server, {.method = "POST", .target = "/v1/sessions", .body = json::serialize(body),
-                        .timeout = 30s});
+  Result<Response> made = exchange(
+      server,
+      {.method = "POST", .target = "/v1/sessions", .body = json::serialize(body), .timeout = 30s});
   if (!made) return std::move(made.error());
   if (made->status != 201) return problem_in(*made);
   boost::system::error_code failed;
@@ -108,6 +113,7 @@ int converse(const RemoteSession& session, LineReader& lines, Signals& signals) 
     Result<Response> done = session.execute(code, printer, signals, ended_by);
     code.clear();
     if (ended_by != 0) return 128 + ended_by;
+    if (printer.unheard()) return 128 + SIGPIPE;
     if (!done) return refuse(done.error(), kOurFailure);
     if (done->status == 410 || (done->status == 200 && !printer.state_kept())) {
       printer.explain();
@@ -128,6 +134,7 @@ int converse(const RemoteSession& session, LineReader& lines, Signals& signals) 
 int repl(const Target& target) {
   std::setlocale(LC_CTYPE, "");
   Signals signals;
+  ::signal(SIGPIPE, SIG_IGN);  // the session is to be deleted in any case
   Result<ServerAccess> access = ServerAccess::find(target, signals);
   if (!access) {
     if (access.error().code == Code::conflict) return 130;
@@ -138,10 +145,10 @@ int repl(const Target& target) {
   if (!id)
     return refuse(id.error(), id.error().code == Code::invalid_argument ? kUsage : kOurFailure);
   const RemoteSession session(access->server(), std::move(*id));
-  const std::string state = state_home() + "/vitrine";
+  const std::string state = state_home() + "/vitrine-repl";
   std::error_code ignored;
   std::filesystem::create_directories(state, ignored);
-  std::unique_ptr<LineReader> lines = make_line_reader(signals, state + "/repl_history");
+  std::unique_ptr<LineReader> lines = make_line_reader(signals, state + "/history");
   if (::isatty(STDIN_FILENO) == 1)
     std::fprintf(stderr,
                  "Vitrine %s: a sealed Python session. Ctrl-C interrupts, Ctrl-D or exit() ends.\n",

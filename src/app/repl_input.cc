@@ -9,11 +9,11 @@ namespace vitrine::app {
 namespace {
 
 struct Scan {
-  int depth = 0;                // of brackets
-  bool open_string = false;     // a triple-quoted one
-  bool continued = false;       // the last line ends with a backslash
-  char last = 0;                // last character of code, comments and blanks apart
-  bool block = false;           // some line is indented, or starts with a decorator
+  int depth = 0;             // of brackets
+  bool open_string = false;  // a triple-quoted one
+  bool continued = false;    // the last line ends with a backslash
+  char last = 0;             // last character of code, comments and blanks apart
+  bool block = false;        // some line is indented, or starts with a decorator
 };
 
 Scan scan(std::string_view code) {

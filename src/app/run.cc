@@ -9,6 +9,7 @@
 #include "app/commands.h"
 #include "app/events.h"
 #include "app/server_access.h"
+#include "wire/messages.h"
 
 namespace vitrine::app {
 
@@ -33,11 +34,15 @@ Result<std::string> read_stdin() {
 Result<std::string> read_source(const char* what, const std::string& file) {
   Result<std::string> text =
       file == "-" ? read_stdin() : read_file(AT_FDCWD, file.c_str(), kMaxInput);
+  if (text && !wire::is_utf8(*text))
+    return Error{.code = Code::invalid_argument,
+                 .message = std::string(what) + " '" + file + "' is not UTF-8",
+                 .remedy = "save it as UTF-8; send other bytes as a file of a session"};
   if (text) return text;
-  return Error{.code = Code::invalid_argument,
-               .message = std::string(what) + " '" + file + "' cannot be read: " +
-                          text.error().message,
-               .remedy = "name a readable file, or - for standard input"};
+  return Error{
+      .code = Code::invalid_argument,
+      .message = std::string(what) + " '" + file + "' cannot be read: " + text.error().message,
+      .remedy = "name a readable file, or - for standard input"};
 }
 
 Result<std::string> request_body(const RunOptions& options) {
@@ -71,7 +76,8 @@ int failed_by(const Error& error, int signal) {
 int run(const RunOptions& options) {
   Result<std::string> body = request_body(options);
   if (!body) return refuse(body.error(), kUsage);
-  Signals signals;  // from here on: before, Ctrl-C just ends us
+  Signals signals;             // from here on: before, Ctrl-C just ends us
+  ::signal(SIGPIPE, SIG_IGN);  // a private server is to be ended in any case
   Result<ServerAccess> access = ServerAccess::find(options.target, signals);
   if (!access) {
     const int signal = signals.take();
@@ -81,14 +87,20 @@ int run(const RunOptions& options) {
   EventPrinter printer(options.json ? Show::nothing : Show::as_they_come);
   int signal = 0;
   // A client that leaves interrupts its execution: nothing else is to be told to the server.
-  Result<Response> response = exchange(
-      access->server(), {.method = "POST", .target = "/v1/run", .body = std::move(*body)},
-      {.on_line = [&](std::string_view line) { printer.line(line); },
-       .wake_fd = signals.fd(),
-       .on_wake = [&] {
-         signal = signals.take();
-         return signal == 0 ? Wake::keep_on : Wake::stop;
-       }});
+  Result<Response> response =
+      exchange(access->server(), {.method = "POST", .target = "/v1/run", .body = std::move(*body)},
+               {.on_line =
+                    [&](std::string_view line) {
+                      printer.line(line);
+                      return printer.unheard() ? Wake::stop : Wake::keep_on;
+                    },
+                .wake_fd = signals.fd(),
+                .on_wake =
+                    [&] {
+                      signal = signals.take();
+                      return signal == 0 ? Wake::keep_on : Wake::stop;
+                    }});
+  if (printer.unheard()) return 128 + SIGPIPE;
   if (!response) return failed_by(response.error(), signal);
   if (response->status != 200) return failed_by(problem_in(*response), 0);
   const std::optional<int> exit_code = printer.exit_code();

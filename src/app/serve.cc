@@ -26,9 +26,8 @@ constexpr std::uint32_t kUidBase = 0x20000000;
 constexpr std::uint32_t kFrontUid = kUidBase + 65536;
 
 Error data_error(const std::string& data, const std::string& why, const std::string& remedy) {
-  return Error{.code = Code::invalid_argument,
-               .message = "data '" + data + "' " + why,
-               .remedy = remedy};
+  return Error{
+      .code = Code::invalid_argument, .message = "data '" + data + "' " + why, .remedy = remedy};
 }
 
 // The directory is handed to the front and closed to everyone else: never somebody's own files.
@@ -136,8 +135,15 @@ int serve(const ServeOptions& options) {
     std::fprintf(stderr, "vitrine: beyond loopback every request needs the token in %s\n",
                  (token_file.empty() ? data + "/token" : token_file).c_str());
 
-  std::vector<std::string> words{companion("vitrine-keeper"), "--front", companion("vitrine-front"),
-                                 "--listen", listen, "--data", data, "--image", image};
+  std::vector<std::string> words{companion("vitrine-keeper"),
+                                 "--front",
+                                 companion("vitrine-front"),
+                                 "--listen",
+                                 listen,
+                                 "--data",
+                                 data,
+                                 "--image",
+                                 image};
   words.insert(words.end(), {"--uid-base", std::to_string(kUidBase), "--name",
                              settings.get("name", "data-" + sha256_hex(data).substr(0, 12))});
   for (const char* name : {"pool", "pool_bare", "pool_seeded", "capacity"})

@@ -123,7 +123,7 @@ Status add_config(const std::string& file, Settings& settings) {
       return wrong(setting->name, shown,
                    setting->kind == Kind::text ? "is not a string" : "is not a whole number",
                    setting->kind == Kind::text ? "put it in quotes"
-                                               : "write a number without quotes");
+                                               : "write a whole number, 0 or more, without quotes");
     settings.values.emplace(name, value.is_string() ? std::string(value.as_string()) : shown);
   }
   return ok();

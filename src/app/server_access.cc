@@ -67,7 +67,10 @@ Error problem_in(const Response& response) {
   };
   if (!text("detail").empty()) error.message = text("detail");
   error.remedy = text("remedy");
-  if (response.status == 401) error.remedy = "give --token or set VITRINE_TOKEN; " + error.remedy;
+  if (response.status == 401)
+    error.remedy =
+        "give --token or set VITRINE_TOKEN; it is in the file `token` of the server's data "
+        "directory";
   if (response.status == 422 || response.status == 413 || response.status == 400)
     error.code = Code::invalid_argument;
   return error;
@@ -77,10 +80,12 @@ Result<ServerAccess> ServerAccess::find(const Target& target, Signals& signals) 
   ServerAccess access;
   access.server_.token = target.token.empty() ? variable("VITRINE_TOKEN") : target.token;
   const std::string named = target.url.empty() ? variable("VITRINE_URL") : target.url;
-  Result<Url> url = parse_url(named.empty() ? "http://127.0.0.1:8000" : named);
-  if (!url) return std::move(url.error());
-  access.server_.url = std::move(*url);
-  if (!named.empty() || is_vitrine(access.server_)) return access;
+  if (named != "private") {
+    Result<Url> url = parse_url(named.empty() ? "http://127.0.0.1:8000" : named);
+    if (!url) return std::move(url.error());
+    access.server_.url = std::move(*url);
+    if (!named.empty() || is_vitrine(access.server_)) return access;
+  }
   if (Status s = access.start_private(target, signals); !s) return std::move(s.error());
   return access;
 }
@@ -104,6 +109,7 @@ Status ServerAccess::start_private(const Target& target, Signals& signals) {
   if (pid_ == 0) {
     ::setpgid(0, 0);  // Ctrl-C is for us; we end it
     signals.restore();
+    ::signal(SIGPIPE, SIG_DFL);
     ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
     if (::getppid() != parent) ::_exit(1);
     const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -16,7 +16,7 @@ namespace vitrine::app {
 class ServerAccess {
  public:
   // --url, then VITRINE_URL, then 127.0.0.1:8000 if a Vitrine answers there at once, else a private
-  // one. `conflict` if a signal came meanwhile.
+  // one; the URL "private" asks for that by name. `conflict` if a signal came meanwhile.
   static Result<ServerAccess> find(const Target& target, Signals& signals);
 
   ServerAccess(ServerAccess&& other) noexcept;

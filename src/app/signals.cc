@@ -17,7 +17,8 @@ Signals::~Signals() { restore(); }
 
 int Signals::take() {
   signalfd_siginfo info;
-  return ::read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  return ::read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
+                                                              : 0;
 }
 
 void Signals::restore() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }

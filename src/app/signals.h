@@ -17,8 +17,8 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   int fd() const { return fd_.get(); }
-  int take();             // the next that came; 0 = none
-  void restore() const;   // the mask as it was before
+  int take();            // the next that came; 0 = none
+  void restore() const;  // the mask as it was before
 
  private:
   sigset_t before_{};

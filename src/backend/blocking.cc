@@ -64,10 +64,8 @@ Status Caller::pump() {
     Result<std::optional<FromKeeper>> got = engine_.receive();
     if (!got) return std::move(got.error());
     if (!*got) return ok();
-    if (auto* event = std::get_if<wire::Event>(&**got))
-      events_.push_back(std::move(*event));
-    else
-      answers_.push_back(std::move(std::get<Answer>(**got)));
+    if (auto* event = std::get_if<wire::Event>(&**got)) events_.push_back(std::move(*event));
+    else answers_.push_back(std::move(std::get<Answer>(**got)));
   }
 }
 

@@ -55,13 +55,12 @@ Status Channel::send(wire::Type type, std::uint64_t execution, std::string_view 
     const std::string_view part = payload.substr(done, wire::kMaxPayload);
     done += part.size();
     const bool last = done == payload.size();
-    const wire::Frame frame{
-        .type = type,
-        .flags = static_cast<std::uint8_t>((last ? 0 : wire::kMore) |
-                                           (sequence == 0 ? 0 : wire::kRest)),
-        .execution = execution,
-        .sequence = sequence++,
-        .payload = part};
+    const wire::Frame frame{.type = type,
+                            .flags = static_cast<std::uint8_t>((last ? 0 : wire::kMore) |
+                                                               (sequence == 0 ? 0 : wire::kRest)),
+                            .execution = execution,
+                            .sequence = sequence++,
+                            .payload = part};
     if (outbox_.empty()) {
       const auto header = wire::encode_header(frame);
       Result<Sent> sent = send_now(socket(), {header.data(), header.size()}, part);
@@ -104,18 +103,15 @@ Result<std::optional<wire::Message>> Channel::receive() {
   thread_local std::array<char, wire::kMaxFrame> buffer;
   for (;;) {
     // MSG_TRUNC: the true length, so that a frame that is too long cannot pass for a shorter one.
-    const ssize_t got =
-        ::recv(socket(), buffer.data(), buffer.size(), MSG_DONTWAIT | MSG_TRUNC);
+    const ssize_t got = ::recv(socket(), buffer.data(), buffer.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-      return std::optional<wire::Message>{};
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::optional<wire::Message>{};
     if (got == 0 || (got < 0 && errno == ECONNRESET))
       return Error{Code::unavailable, "the session's worker is gone"};
     if (got < 0) return Error::from_errno("reading from a session");
     if (static_cast<std::size_t>(got) > buffer.size())
       return Error{Code::over_limit, "a frame is too long"};
-    Result<wire::Frame> frame =
-        wire::decode_frame({buffer.data(), static_cast<std::size_t>(got)});
+    Result<wire::Frame> frame = wire::decode_frame({buffer.data(), static_cast<std::size_t>(got)});
     if (!frame) return std::move(frame.error());
     Result<std::optional<wire::Message>> message = assembler_.add(*frame);
     if (!message || *message) return message;

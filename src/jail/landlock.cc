@@ -131,8 +131,8 @@ LandlockRules session_rules(const LandlockSupport& support, Tcp tcp) {
   for (const char* path : {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"})
     grant(path, kRead | kExecute, Presence::optional);
   for (const char* path : {"/etc", "/var"}) grant(path, kRead, Presence::optional);
-  // A process writes to its own /proc/self/{comm,oom_score_adj,...}; what it may, /proc decides.
-  grant("/proc", kRead | kWriteFile, Presence::optional);
+  // Nothing there needs to be written, and oom_score_adj must not be lowered again.
+  grant("/proc", kRead, Presence::optional);
   // The rule is on /home, so that what is mounted on /home/sandbox later is covered too.
   grant("/home", owned, Presence::required);
   grant("/tmp", owned, Presence::required);

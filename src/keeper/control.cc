@@ -17,7 +17,7 @@ namespace vitrine::keeper {
 
 namespace {
 
-constexpr std::size_t kMaxUnsent = 4096;
+constexpr std::size_t kMaxUnsent = 256;
 constexpr std::size_t kMaxConnections = 64;
 constexpr int kRequestsPerTurn = 64;
 constexpr std::chrono::milliseconds kAcceptPause{100};
@@ -108,17 +108,21 @@ void Control::add(Fd socket) {
 
 void Control::watch(std::uint64_t id) {
   Connection& connection = connections_.at(id);
-  const std::uint32_t events = connection.unsent.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
+  // Who does not read its answers is asked for no more requests.
+  const std::uint32_t events = connection.unsent.empty() ? EPOLLIN : EPOLLOUT;
   (void)loop_.watch(connection.socket.get(), events, [this, id](std::uint32_t ready) {
     if ((ready & EPOLLOUT) != 0) flush(id);
-    if (connections_.contains(id)) read(id);
+    auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    if ((ready & (EPOLLHUP | EPOLLERR)) != 0 && found->second.unsent.size() > 0) return drop(id);
+    if (found->second.unsent.empty()) read(id);
   });
 }
 
 void Control::read(std::uint64_t id) {
   for (int turn = 0; turn < kRequestsPerTurn; ++turn) {
     auto found = connections_.find(id);
-    if (found == connections_.end()) return;
+    if (found == connections_.end() || !found->second.unsent.empty()) return;
     Result<Packet> packet =
         receive_packet(found->second.socket.get(), wire::kMaxControl, 0, Wait::dont);
     if (!packet) {

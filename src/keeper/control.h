@@ -36,6 +36,7 @@ class Control {
   void serve(Sessions& sessions) { sessions_ = &sessions; }
 
   void notify(std::uint64_t connection, const wire::Event& event);
+  bool connected(std::uint64_t connection) const { return connections_.contains(connection); }
 
  private:
   struct Connection {

@@ -17,6 +17,7 @@
 #include "jail/landlock.h"
 #include "jail/seccomp.h"
 #include "keeper/control.h"
+#include "keeper/doctor.h"
 #include "keeper/front.h"
 #include "keeper/image.h"
 #include "keeper/log.h"
@@ -199,7 +200,8 @@ Status Keeper::start(const Options& chosen) {
   sessions.emplace(loop, *rooms, options.capacity,
                    [this](std::uint64_t owner, const wire::Event& event) {
                      control->notify(owner, event);
-                   });
+                   },
+                   [this](std::uint64_t owner) { return control->connected(owner); });
   control->serve(*sessions);
   if (!options.front.empty()) {
     // The last of the ids that no session ever gets.
@@ -324,6 +326,11 @@ int run(int argc, char** argv) {
   if (options->help) {
     std::fputs(help_text().c_str(), stdout);
     return 0;
+  }
+  if (options->doctor) {
+    const Diagnosis diagnosis = diagnose(*options);
+    std::printf("%s\n", diagnosis.json.c_str());
+    return diagnosis.full ? 0 : 1;
   }
   Result<Loop> loop = Loop::make();
   if (!loop) {

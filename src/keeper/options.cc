@@ -88,6 +88,10 @@ Result<Options> parse_options(int argc, char** argv) {
       options.help = true;
       return options;
     }
+    if (name == "--doctor") {
+      options.doctor = true;
+      continue;
+    }
     if (name == "--") {
       options.front_arguments.assign(argv + i + 1, argv + argc);
       break;
@@ -105,6 +109,7 @@ Result<Options> parse_options(int argc, char** argv) {
     }
     if (Status s = set(options, name, value); !s) return std::move(s.error());
   }
+  if (options.doctor) return options;
   if (!options.front.empty() && options.data.empty())
     return Error{.code = Code::invalid_argument,
                  .message = "--front needs a data directory",
@@ -121,6 +126,7 @@ std::string help_text() {
 
 usage: vitrine-keeper --control PATH [options]
        vitrine-keeper --front PROGRAM --data DIR [options] [-- the front's arguments]
+       vitrine-keeper --doctor [--image DIR] [--capacity N]    what this host offers, as JSON
 
   --control PATH           unix socket for clients; made with mode 0600
   --front PROGRAM          starts it under its own uid, and again whenever it dies

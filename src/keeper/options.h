@@ -30,6 +30,7 @@ struct Options {
   std::uint32_t worker_fault = 0;       // tests: the n-th system call of a worker's entry fails
   std::string faults;                   // tests: a file with these two numbers, read each time
   bool help = false;
+  bool doctor = false;  // only say what this host offers
 };
 
 // Defaults lie beside the program. `invalid_argument` naming the option, the value and the remedy.

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "keeper/rooms.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 
 #include "base/packet.h"
+#include "jail/worker.h"
 #include "keeper/log.h"
 #include "wire/frame.h"
 
@@ -22,6 +25,8 @@ constexpr std::chrono::milliseconds kRefillPause{15};
 constexpr std::chrono::milliseconds kRefillLatest{250};
 constexpr int kVacateTries = 50;  // times 2 ms until the last process is gone
 constexpr std::uint32_t kMaxBuilding = 2;
+constexpr std::chrono::milliseconds kOomPause{10};
+constexpr int kOomLooks = 50;
 
 const Limits kDefaultLimits{};
 
@@ -216,8 +221,22 @@ void Rooms::watch_room(Room& room) {
 
 void Rooms::out_of_memory(Room& room) {
   jail::drain_oom_event(room.shell->oom.get());
+  look_for_oom_kill(room, kOomLooks);
+}
+
+void Rooms::look_for_oom_kill(Room& room, int looks) {
   Result<std::uint64_t> kills = room.shell->cgroup->oom_kills();
-  if (!kills || *kills <= room.oom_kills) return;
+  if (!kills) return;
+  if (*kills <= room.oom_kills) {
+    // v1 tells of the want before it chooses a victim.
+    if (looks == 0) return;
+    loop_.cancel(room.oom_timer);
+    room.oom_timer = loop_.after(kOomPause, [this, &room, looks] {
+      room.oom_timer = 0;
+      look_for_oom_kill(room, looks - 1);
+    });
+    return;
+  }
   // v1 kills one process; a session that lost a part of itself is not worth keeping.
   room.killed_for_memory = true;
   kill_worker(room);
@@ -282,12 +301,14 @@ Status Rooms::freeze(Room& room, bool frozen) {
 bool Rooms::may_recycle(const Room& room) const {
   return !stopping_ && room.lifetime == Lifetime::one_shot && room.shell->cgroup &&
          !room.shell->init_gone && !room.killed_for_memory && room.shell->ruleset &&
+         !used_the_network(*room.shell) &&
          same_shape(room.shell->limits, kDefaultLimits) &&
          room.shell->uses < config_.uses_per_shell && recycled_.size() < config_.recycled;
 }
 
 void Rooms::give_back(std::unique_ptr<Room> room, std::function<void()> gone) {
   Shell* shell = room->shell;
+  loop_.cancel(room->oom_timer);
   if (shell->oom) loop_.unwatch(shell->oom.get());
   shell->on_init_gone = {};
   const int pid = room->worker.pid;
@@ -327,18 +348,36 @@ void Rooms::recycle(Shell* shell, std::function<void()> gone) {
   });
 }
 
+bool Rooms::can_refresh(const Room& room) const {
+  return room.shell->cgroup && !room.shell->init_gone;
+}
+
+bool Rooms::waits_for_message(const Room& room) const {
+  // "45 0x3ff ...": the call that its main thread is in, and its first argument.
+  const std::string path = "/proc/" + std::to_string(room.worker.pid) + "/syscall";
+  Result<std::string> call = read_file(AT_FDCWD, path.c_str(), 4096);
+  long number = -1;
+  unsigned long first = 0;
+  return room.worker.pid > 0 && call && std::sscanf(call->c_str(), "%ld %lx", &number, &first) == 2 &&
+         number == SYS_recvfrom && first == jail::kSessionSocket;
+}
+
+bool Rooms::used_the_network(const Shell& shell) const {
+  const std::string path = "/proc/" + std::to_string(shell.init) + "/net/dev";
+  Result<std::string> devices = read_file(AT_FDCWD, path.c_str(), 64 * 1024);
+  if (!devices) return true;
+  const std::size_t at = devices->find("lo:");
+  unsigned long received = 1;
+  if (at != std::string::npos) std::sscanf(devices->c_str() + at, "lo: %lu", &received);
+  return received != 0;
+}
+
 void Rooms::refresh(std::unique_ptr<Room> room, Take taken) {
   Shell* shell = room->shell;
   const wire::Create request{
       .variant = room->variant, .lifetime = room->lifetime, .limits = shell->limits};
-  if (shell->init_gone || !shell->cgroup) {
-    return give_back(std::move(room), [taken = std::move(taken)] {
-      taken(Error{.code = Code::unsupported,
-                  .message = "the files cannot be kept on this host or after this death",
-                  .remedy = "reset without keeping the files"});
-    });
-  }
   if (shell->oom) loop_.unwatch(shell->oom.get());
+  loop_.cancel(room->oom_timer);
   const int pid = room->worker.pid;
   kill_worker(*room);
   auto again = [this, shell, request, taken = std::move(taken)](Vacant vacant) {

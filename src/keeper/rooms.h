@@ -49,6 +49,7 @@ struct Room {
   Lifetime lifetime = Lifetime::session;
   std::uint64_t oom_kills = 0;         // before this worker
   bool killed_for_memory = false;
+  TimerId oom_timer = 0;
   std::optional<Death> death = {};     // of the worker
   std::function<void(Death)> on_death = {};  // called once, from the loop
 };
@@ -68,12 +69,15 @@ class Rooms {
   void take(const wire::Create& request, Take taken);
   // Kills what is inside; `gone` when nothing of it is left, or it waits for the next one-shot.
   void give_back(std::unique_ptr<Room> room, std::function<void()> gone);
-  // The same files, a new worker.
+  bool can_refresh(const Room& room) const;
+  // The same files, a new worker; only where can_refresh() says so.
   void refresh(std::unique_ptr<Room> room, Take taken);
 
   void signal(const Room& room, int signal, std::uint64_t execution) const;
   // All that session code started, not only the worker.
   void kill_worker(Room& room);
+  // Its main thread waits for the client's next message: nothing is being executed.
+  bool waits_for_message(const Room& room) const;
   Result<wire::Used> usage(const Room& room) const;
   Status freeze(Room& room, bool frozen);
 
@@ -112,6 +116,9 @@ class Rooms {
   void watch_room(Room& room);
   void worker_ended(Room& room, Ending ending);
   void out_of_memory(Room& room);
+  void look_for_oom_kill(Room& room, int looks);
+  // Whether anything of it can be seen in the network namespace, which is not renewed.
+  bool used_the_network(const Shell& shell) const;
   enum class Vacant { no, yes };
   void vacate(Shell* shell, int tries, std::function<void(Vacant)> then);
   void recycle(Shell* shell, std::function<void()> gone);

@@ -22,8 +22,13 @@ Error no_such_session() {
 
 }  // namespace
 
-Sessions::Sessions(Loop& loop, Rooms& rooms, std::uint32_t capacity, Notify notify)
-    : loop_(loop), rooms_(rooms), capacity_(capacity), notify_(std::move(notify)) {}
+Sessions::Sessions(Loop& loop, Rooms& rooms, std::uint32_t capacity, Notify notify,
+                   Connected connected)
+    : loop_(loop),
+      rooms_(rooms),
+      capacity_(capacity),
+      notify_(std::move(notify)),
+      connected_(std::move(connected)) {}
 
 Sessions::Session* Sessions::find(std::uint64_t id) {
   auto found = sessions_.find(id);
@@ -33,10 +38,14 @@ Sessions::Session* Sessions::find(std::uint64_t id) {
 Result<Sessions::Session*> Sessions::find_live(std::uint64_t id) {
   Session* session = find(id);
   if (session == nullptr) return no_such_session();
-  if (!session->room || session->death)
+  if (!session->room || session->death) {
+    std::string why = session->death ? ": " + std::string(to_string(session->death->cause)) + " " +
+                                           std::to_string(session->death->code)
+                                     : "";
     return Error{.code = Code::unavailable,
-                 .message = "the session is dead",
+                 .message = "the session is dead" + why,
                  .remedy = "reset or end it"};
+  }
   return session;
 }
 
@@ -95,6 +104,10 @@ void Sessions::reset(const wire::Reset& request, std::uint64_t owner, Opened ope
   if (session == nullptr) return opened(no_such_session());
   if (!session->room || session->after_fill)
     return opened(Error{Code::conflict, "the session is being made or reset already"});
+  if (request.files == Files::keep && !rooms_.can_refresh(*session->room))
+    return opened(Error{.code = Code::unsupported,
+                        .message = "the files cannot be kept on this host or after this death",
+                        .remedy = "reset without keeping the files"});
   session->owner = owner;
   unwatch_now(*session);
   const std::uint64_t id = session->id;
@@ -186,6 +199,8 @@ void Sessions::deadline_passed(std::uint64_t id) {
   session.deadline = loop_.after(kGrace, [this, id] {
     Session& late = sessions_.at(id);
     late.deadline = 0;
+    // Without a client nobody has read that it yielded; the kernel knows what it is waiting for.
+    if (!connected_(late.owner) && rooms_.waits_for_message(*late.room)) return;
     late.killing = Cause::timeout;
     rooms_.kill_worker(*late.room);
   });

@@ -25,7 +25,9 @@ class Sessions {
   using Done = std::function<void(Status)>;
   using Notify = std::function<void(std::uint64_t owner, const wire::Event&)>;
 
-  Sessions(Loop& loop, Rooms& rooms, std::uint32_t capacity, Notify notify);
+  using Connected = std::function<bool(std::uint64_t owner)>;
+
+  Sessions(Loop& loop, Rooms& rooms, std::uint32_t capacity, Notify notify, Connected connected);
 
   // `opened` is called once, now or later; the descriptors are then at descriptors().
   void create(const wire::Create& request, std::uint64_t owner, Opened opened);
@@ -81,6 +83,7 @@ class Sessions {
   Rooms& rooms_;
   std::uint32_t capacity_;
   Notify notify_;
+  Connected connected_;
   std::uint64_t last_id_ = 0;
   bool stopping_ = false;
   std::unordered_map<std::uint64_t, Session> sessions_;

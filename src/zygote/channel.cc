@@ -19,15 +19,20 @@ std::string python_version;  // set once, before the first fork
 void set_python_version(std::string version) { python_version = std::move(version); }
 
 Result<std::optional<wire::Message>> Channel::receive() {
+  if (broken_) return Error{Code::unavailable, "the client broke the protocol"};
   static char datagram[wire::kMaxFrame];
   const ssize_t got = ::recv(socket_, datagram, sizeof datagram, 0);
   if (got < 0 && errno == EINTR) return Error{Code::timed_out, "a signal came"};
   if (got < 0) return Error::from_errno("reading the session socket");
   if (got == 0) return Error{Code::unavailable, "the session socket is closed"};
   Result<wire::Frame> frame = wire::decode_frame({datagram, static_cast<std::size_t>(got)});
-  if (!frame) return std::move(frame.error());
-  Result<std::optional<wire::Message>> message = assembler_.add(*frame);
-  if (!message || !*message) return message;
+  Result<std::optional<wire::Message>> message = std::optional<wire::Message>{};
+  if (frame) message = assembler_.add(*frame);
+  if (!frame || !message) {
+    broken_ = true;  // nothing that follows can be believed to be what it seems
+    return Error{Code::unavailable, "the client broke the protocol"};
+  }
+  if (!*message) return message;
   if ((*message)->type == wire::Type::resume) {
     if (Status s = replay(); !s) return std::move(s.error());
     return std::optional<wire::Message>{};

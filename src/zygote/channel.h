@@ -22,7 +22,7 @@ class Channel {
   explicit Channel(int socket) : socket_(socket) {}
 
   // One datagram, then: a whole message, nothing yet, or why it is over. `timed_out` = a signal
-  // interrupted the wait. Requests to replay are answered here.
+  // interrupted the wait, `unavailable` = the client is gone or breaks the protocol, for good. Requests to replay are answered here.
   Result<std::optional<wire::Message>> receive();
 
   // Sends a message of the execution in as many frames as it needs, and remembers it. Blocks while
@@ -37,6 +37,7 @@ class Channel {
   int socket_;
   std::mutex sending_;  // guards what follows but the assembler
   wire::Assembler assembler_{wire::Assembler::Direction::from_client};
+  bool broken_ = false;
   std::uint64_t execution_ = 0;
   std::uint32_t sequence_ = 0;
   struct Sent {

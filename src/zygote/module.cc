@@ -138,21 +138,33 @@ PyObject* execute_object(std::uint64_t id, const wire::Execute& execute) {
   return Py_BuildValue("(sKN)", "execute", id, body.release());
 }
 
+// An execution that cannot be read is answered like one that failed.
+void refuse_execution(std::uint64_t id, const Error& error) {
+  const wire::ErrorReport report{
+      .name = "InvalidRequest", .value = error.message, .traceback = error.message + "\n"};
+  const wire::Finished finished{.claim = wire::Claim::exception, .exit_code = 1};
+  (void)(channel->send(wire::Type::error, id, report.encode()) &&
+         channel->send(wire::Type::finished, id, finished.encode()));
+}
+
 PyObject* message_object(const wire::Message& message) {
   switch (message.type) {
     case wire::Type::setup: {
       Result<wire::Setup> setup = wire::Setup::decode(message.payload);
-      return setup ? setup_object(*setup) : raise(setup.error());
+      if (!setup) ::_exit(1);  // a session that is not what was asked for must not go on
+      return setup_object(*setup);
     }
     case wire::Type::execute: {
       Result<wire::Execute> execute = wire::Execute::decode(message.payload);
-      return execute ? execute_object(message.execution, *execute) : raise(execute.error());
+      if (execute) return execute_object(message.execution, *execute);
+      refuse_execution(message.execution, execute.error());
+      return Py_NewRef(Py_None);
     }
     case wire::Type::input: {
       Result<wire::Input> input = wire::Input::decode(message.payload);
-      if (!input) return raise(input.error());
+      const bool line = input && !input->end_of_file;  // what cannot be read is the end of input
       return Py_BuildValue("(sKN)", "input", message.execution,
-                           input->end_of_file ? none() : bytes_object(input->bytes));
+                           line ? bytes_object(input->bytes) : none());
     }
     default: return raise(Error{Code::internal, "an unexpected message"});
   }
@@ -167,7 +179,10 @@ PyObject* py_receive(PyObject*, PyObject*) {
     message = channel->receive();
     Py_END_ALLOW_THREADS;
     if (message) {
-      if (*message) return message_object(**message);
+      if (!*message) continue;
+      PyObject* object = message_object(**message);
+      if (object != Py_None) return object;
+      Py_DECREF(object);  // it was answered already
       continue;
     }
     if (message.error().code != Code::timed_out) return raise(message.error());

@@ -44,13 +44,18 @@ bool meant_for_now(const siginfo_t* info) {
 // The part of the dump that speaks of user code: lines that name our own files are left out.
 std::size_t keep_user_lines(char* text, std::size_t size) {
   constexpr std::string_view kOurs = "/usr/lib/vitrine/";
+  constexpr std::string_view kBoot = "File \"<string>\", line 1 in <module>";  // below our frames
+  bool ours = false;
   std::size_t kept = 0;
   for (std::size_t at = 0; at < size;) {
     const void* found = std::memchr(text + at, '\n', size - at);
     const std::size_t end =
         found == nullptr ? size
                          : static_cast<std::size_t>(static_cast<const char*>(found) - text) + 1;
-    if (std::string_view(text + at, end - at).find(kOurs) == std::string_view::npos) {
+    const std::string_view line(text + at, end - at);
+    ours = line.find(kOurs) != std::string_view::npos ||
+           (ours && line.find(kBoot) != std::string_view::npos);
+    if (!ours) {
       std::memmove(text + kept, text + at, end - at);
       kept += end - at;
     }
@@ -100,10 +105,12 @@ void on_interrupt(int signal, siginfo_t* info, void*) {
   errno = before;
 }
 
-void install(int signal, void (*handler)(int, siginfo_t*, void*), int flags) {
+// Neither restarts a system call: when both are pending, the first one decides whether a call goes on,
+// and the interrupt would come too late to break it off. Python repeats what a signal broke off.
+void install(int signal, void (*handler)(int, siginfo_t*, void*)) {
   struct sigaction action {};
   action.sa_sigaction = handler;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigfillset(&action.sa_mask);
   ::sigaction(signal, &action, nullptr);
 }
@@ -114,8 +121,8 @@ void install_signals(int socket) {
   session_socket = socket;
   worker_pid = ::getpid();
   interpreter = PyInterpreterState_Get();
-  install(wire::stack_signal(), on_stack, SA_RESTART);
-  install(wire::interrupt_signal(), on_interrupt, 0);
+  install(wire::stack_signal(), on_stack);
+  install(wire::interrupt_signal(), on_interrupt);
 }
 
 void set_executing(std::uint64_t execution) {

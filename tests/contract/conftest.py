@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from served import Server, Session  # noqa: E402
+from served import Server, Session
 
 _shared: list[Server] = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of our own, and the plainest client that can speak to it: stdlib, one request at a time."""
+"""A server of our own, and the plainest client that can speak to it."""
 
 from __future__ import annotations
 
@@ -154,7 +154,9 @@ class Server:
             body = body.encode()
         connection = over or self.connection()
         try:
-            connection.request(method, path, body, headers)
+            # A server that refuses a body may close before it has read it all.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                connection.request(method, path, body, headers)
             response = connection.getresponse()
             return Answer(response.status, response.headers, response.read())
         finally:
@@ -318,12 +320,24 @@ class Session:
         return [one["name"] for one in answer.json["files"]]
 
     def is_running(self) -> bool:
-        return bool(self.call("GET", "/stack").json["running"])
+        return bool(self.show()["state"] == "busy")
+
+    def running_id(self) -> str:
+        rows = self.call("GET", "/executions?limit=1").json["executions"]
+        assert rows and rows[0]["state"] == "running", rows
+        return str(rows[0]["id"])
 
     def background(self, code: str, **fields: Any) -> Background:
-        """Starts it and comes back once it runs."""
+        """Starts it and comes back once the server has it."""
         task = Background(lambda: self.exec(code, **fields))
         assert until(lambda: task.is_over() or self.is_running()), "it does not begin"
+        return task
+
+    def settled(self, code: str, **fields: Any) -> Background:
+        """Starts it and comes back once the code itself runs."""
+        task = self.background("open('.begun', 'w').close()\n" + code, **fields)
+        assert until(lambda: task.is_over() or self.file(".begun").status == 200)
+        self.call("DELETE", "/files/.begun")
         return task
 
     def worker(self) -> int:

@@ -98,12 +98,22 @@ def test_an_error_tells_name_value_and_own_lines_only(session: Session) -> None:
 
 def test_interrupted_keeps_the_state(session: Session) -> None:
     session.run("x = 1")
-    running = session.background("import time\nx = 2\ntime.sleep(600)")
+    running = session.settled("import time\nx = 2\ntime.sleep(600)")
 
     assert session.call("POST", "/interrupt").status == 204
 
     assert verdict(running.result().json) == ("interrupted", 130, True)
     assert session.value("x") == "2"
+
+
+def test_an_interrupt_right_after_the_start_counts(session: Session) -> None:
+    outcomes = []
+    for _ in range(20):
+        running = session.background("import time; time.sleep(3)")
+        session.call("POST", "/interrupt")
+        outcomes.append(running.result().json["outcome"])
+
+    assert set(outcomes) == {"interrupted"}, outcomes
 
 
 def test_timeout_that_yields_keeps_the_state_and_shows_the_stack(session: Session) -> None:
@@ -143,7 +153,9 @@ def test_timeout_ends_code_that_holds_the_interpreter(session: Session) -> None:
 def test_oom_is_told_from_a_crash(create: Callable[..., Session]) -> None:
     session = create(limits={"memory_mb": 128})
 
-    execution = session.run("print('soon', flush=True)\nx = bytearray(2 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1")
+    execution = session.run(
+        "print('soon', flush=True)\nx = bytearray(2 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1"
+    )
 
     assert verdict(execution) == ("oom", 137, False), execution
     assert execution["stdout"] == "soon\n"
@@ -267,7 +279,9 @@ def test_a_frame_is_html_too(session: Session) -> None:
 
 
 def test_stdin_and_environment_of_one_execution(session: Session) -> None:
-    first = session.run("import os; print(input()); print(input()); os.environ['E']", stdin="a\nb\n", env={"E": "1"})
+    first = session.run(
+        "import os; print(input()); print(input()); os.environ['E']", stdin="a\nb\n", env={"E": "1"}
+    )
     second = session.run("import os; 'E' in os.environ")
     third = session.run("input()")
 
@@ -286,12 +300,12 @@ def test_fields_that_are_for_later_are_taken(session: Session) -> None:
 def test_the_stack_shows_where_it_is_without_stopping_it(session: Session) -> None:
     code = "import time\ndef deep_down():\n    while not go: time.sleep(0.01)\ngo = False\n"
     code += "import os\ndef watch():\n    while not os.path.exists('go'): time.sleep(0.01)\nwatch()"
-    running = session.background(code)
+    running = session.settled(code)
 
     def stack() -> dict[str, object]:
         return dict(session.call("GET", "/stack").json)
 
-    shown = until(lambda: (s := stack())["stack"] and s)
+    shown = until(lambda: "watch" in ((s := stack())["stack"] or "") and s)
     assert shown["running"] is True
     assert "watch" in shown["stack"]
     assert not running.is_over()
@@ -311,7 +325,7 @@ def test_the_stack_of_an_idle_session_is_empty(session: Session) -> None:
 
 
 def test_two_ask_for_the_stack_at_once(session: Session) -> None:
-    running = session.background("import time; time.sleep(600)")
+    running = session.settled("import time; time.sleep(600)")
 
     asked = [Background(lambda: session.call("GET", "/stack")) for _ in range(4)]
 
@@ -324,7 +338,9 @@ def test_two_ask_for_the_stack_at_once(session: Session) -> None:
 
 
 def test_sixteen_wait_in_order_then_429(server: Server, session: Session) -> None:
-    running = session.background("import time, os\norder = []\nwhile not os.path.exists('go'): time.sleep(0.01)")
+    running = session.background(
+        "import time, os\norder = []\nwhile not os.path.exists('go'): time.sleep(0.01)"
+    )
     waiting = [Background(lambda n=n: session.exec(f"order.append({n})")) for n in range(16)]
 
     def refused() -> bool:
@@ -348,7 +364,9 @@ def test_sixteen_wait_in_order_then_429(server: Server, session: Session) -> Non
 
 
 def test_executions_wait_their_turn(session: Session) -> None:
-    running = session.background("import time, os\nsteps = ['a']\nwhile not os.path.exists('go'): time.sleep(0.01)\nsteps.append('b')")
+    running = session.background(
+        "import time, os\nsteps = ['a']\nwhile not os.path.exists('go'): time.sleep(0.01)\nsteps.append('b')"
+    )
     second = Background(lambda: session.exec("steps.append('c'); steps"))
     session.put("go", b"")
 

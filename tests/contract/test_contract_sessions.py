@@ -58,7 +58,9 @@ def test_wishes_are_granted_and_shown(create: Callable[..., Session]) -> None:
         "idle_timeout_s": 100,
     }
 
-    session = create(env={"GREETING": "hé"}, seed=7, limits=limits, policy="native", isolation="process")
+    session = create(
+        env={"GREETING": "hé"}, seed=7, limits=limits, policy="native", isolation="process"
+    )
 
     assert session.shown["limits"] == limits
     assert session.show()["limits"] == limits
@@ -85,7 +87,11 @@ def test_a_session_keeps_its_state_and_shares_none(create: Callable[..., Session
 
 
 def test_the_list_needs_the_token(server: Server) -> None:
-    for headers in ({}, {"Authorization": "Bearer x"}, {"Authorization": "Bearer " + server.token[:-1]}):
+    for headers in (
+        {},
+        {"Authorization": "Bearer x"},
+        {"Authorization": "Bearer " + server.token[:-1]},
+    ):
         answer = server.get("/v1/sessions", headers=headers)
 
         answer.is_problem(401)
@@ -169,7 +175,7 @@ def test_delete_ends_what_runs_with_a_typed_answer(server: Server) -> None:
 
 def test_the_state_shows_what_happens(create: Callable[..., Session]) -> None:
     session = create()
-    running = session.background("import time; time.sleep(600)")
+    running = session.settled("import time; time.sleep(600)")
 
     assert session.show()["state"] == "busy"
 
@@ -267,7 +273,7 @@ def test_a_dead_session_is_404_after_delete(server: Server) -> None:
 
 
 def test_an_idle_session_is_frozen_then_ended_but_never_while_it_works(server: Server) -> None:
-    session = server.create(limits={"idle_timeout_s": 4})
+    session = server.create(limits={"idle_timeout_s": 2})
     session.run("x = 1")
 
     def state() -> str:  # the list does not count as use
@@ -276,7 +282,7 @@ def test_an_idle_session_is_frozen_then_ended_but_never_while_it_works(server: S
 
     assert until(lambda: state() == "frozen")
     assert session.value("x") == "1", "woken"
-    assert session.run("import time; time.sleep(5); x")["outcome"] == "ok", "work is no idleness"
+    assert session.run("import time; time.sleep(3); x")["outcome"] == "ok", "work is no idleness"
     assert until(lambda: state() == "gone")
     session.call("GET").is_problem(404)
 
@@ -322,6 +328,8 @@ def test_one_run_ends_in_every_way(server: Server, code: str, outcome: str, exit
 def test_runs_share_nothing(server: Server) -> None:
     server.post("/v1/run", {"code": "import builtins; builtins.x = 1; open('f', 'w').write('x')"})
 
-    execution = server.post("/v1/run", {"code": "import os; (os.listdir('.'), 'x' in dir(__builtins__))"})
+    execution = server.post(
+        "/v1/run", {"code": "import os; (os.listdir('.'), 'x' in dir(__builtins__))"}
+    )
 
     assert execution.json["results"] == [{"text/plain": "([], False)"}]

@@ -1,23 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keepers for the tests: one as root, one as an ordinary user, shared by a whole run.
-
-VITRINE_BUILD names the build directory (default build/dev). As root both modes are tested; without
-root the tests of the privileged keeper are skipped. A keeper dies with this process, whatever ends
-it, and at the end of the run nothing of it may be left.
-"""
+"""As root both modes of a keeper are tested; without root the tests of the privileged one are
+skipped. At the end of the run nothing of the shared keepers may be left."""
 
 from __future__ import annotations
 
-import ctypes
-import os
-import secrets
-import select
-import shutil
-import signal
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,202 +12,30 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import client  # noqa: E402
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("VITRINE_BUILD", REPOSITORY / "build" / "dev")).resolve()
-NOBODY = 65534
-ROOT = os.geteuid() == 0
-# In every keeper's environment and nowhere else; sessions look for it.
-SECRET_PREFIX = "VTRN-SECRET-"
-START_TIME = 120.0
-_PR_SET_PDEATHSIG = 1
-
-
-def _die_with_parent() -> None:
-    """Also leaves signals ignored, as nohup and shells do: sessions must not inherit that."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
-
-
-def processes() -> dict[int, int]:
-    """Every process of the host that is not a zombie, and its parent."""
-    found = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                stat = Path("/proc", entry, "stat").read_bytes()
-            except OSError:
-                continue
-            state, parent = stat[stat.rindex(b")") + 2 :].split()[:2]
-            if state not in (b"Z", b"X"):
-                found[int(entry)] = int(parent)
-    return found
-
-
-def descendants(pid: int) -> set[int]:
-    parents = processes()
-    family = {pid}
-    while True:
-        more = {child for child, parent in parents.items() if parent in family} - family
-        if not more:
-            return family - {pid}
-        family |= more
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
-    """Whether the condition came true: for what nobody can be asked to tell us of."""
-    latest = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > latest:
-            return False
-        time.sleep(0.005)
-    return True
-
-
-class KeeperProcess:
-    """A running keeper. `stop` is its orderly end."""
-
-    counter = 0
-
-    def __init__(self, mode: str, *options: str) -> None:
-        KeeperProcess.counter += 1
-        self.mode = mode
-        self.name = f"test-{os.getpid()}-{KeeperProcess.counter}-{mode}"
-        self.secret = SECRET_PREFIX + secrets.token_hex(16)
-        self.directory = tempfile.mkdtemp(prefix="vitrine-test-")
-        self.path = f"{self.directory}/control"
-        self.log = open(f"{self.directory}/log", "w+b")  # noqa: SIM115
-        self.log_start = 0
-        base = 0x30000000 + ((os.getpid() * 8 + KeeperProcess.counter) % 8192) * 0x10000
-        arguments = [BUILD / "bin" / "vitrine-keeper", "--control", self.path, "--name", self.name]
-        if mode == "root":
-            arguments += ["--uid-base", str(base)]
-        ids = {}
-        if mode == "unprivileged" and ROOT:
-            os.chown(self.directory, NOBODY, NOBODY)
-            ids = {"user": NOBODY, "group": NOBODY, "extra_groups": ()}
-        self.process = subprocess.Popen(
-            [*map(str, arguments), "--pool", "2", "--shells", "3", *options],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            env={"PATH": "/usr/bin:/bin", "VITRINE_TEST_SECRET": self.secret},
-            cwd="/",
-            preexec_fn=_die_with_parent,  # noqa: PLW1509
-            start_new_session=True,
-            **ids,  # type: ignore[arg-type]
-        )
-        try:
-            self._wait_until_ready()
-        except BaseException:
-            self.kill()
-            raise
-
-    def _wait_until_ready(self) -> None:
-        assert self.process.stdout is not None
-        ready, _, _ = select.select([self.process.stdout], [], [], START_TIME)
-        line = self.process.stdout.readline() if ready else b""
-        if line != f"vitrine-keeper: ready on {self.path}\n".encode():
-            raise RuntimeError(f"the keeper did not start: {line!r}\n{self.read_log()}")
-
-    def read_log(self) -> str:
-        return os.pread(self.log.fileno(), 1 << 20, self.log_start).decode(errors="replace")
-
-    def skip_log(self) -> None:
-        self.log_start = os.fstat(self.log.fileno()).st_size
-
-    def connect(self) -> client.Keeper:
-        return client.Keeper(self.path)
-
-    def alive(self) -> bool:
-        return self.process.poll() is None
-
-    def named(self, comm: str) -> list[int]:
-        """The processes inside that gave themselves this name."""
-        found = []
-        for pid in descendants(self.process.pid):
-            try:
-                if Path(f"/proc/{pid}/comm").read_text() == f"{comm}\n":
-                    found.append(pid)
-            except OSError:
-                continue
-        return found
-
-    def resident_kib(self, pid: int | None = None) -> int:
-        for line in Path(f"/proc/{pid or self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1])
-        return 0
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self._remove()
-
-    def stop(self) -> tuple[int, set[int]]:
-        """Its exit code, and the processes that it left behind."""
-        family = descendants(self.process.pid)
-        self.process.terminate()
-        code = self.process.wait(timeout=START_TIME)
-        eventually(lambda: not family & processes().keys(), 5.0)
-        left = family & processes().keys()
-        self._remove()
-        return code, left
-
-    def _remove(self) -> None:
-        if self.process.stdout is not None:
-            self.process.stdout.close()
-        self.log.close()
-        shutil.rmtree(self.directory, ignore_errors=True)
-
-
-_running: dict[str, KeeperProcess] = {}
-_refusals: dict[str, str] = {}
-
-
-def shared_keeper(mode: str) -> KeeperProcess:
-    if mode == "root" and not ROOT:
-        pytest.skip("needs root: the privileged keeper")
-    if mode in _refusals:
-        pytest.fail(_refusals[mode])
-    found = _running.get(mode)
-    if found is None or not found.alive():
-        try:
-            found = _running[mode] = KeeperProcess(mode)
-        except Exception as error:
-            _refusals[mode] = str(error)  # the next one would not start either
-            raise
-    return found
+import client
+from engine_keepers import (
+    MODES,
+    ROOT,
+    KeeperProcess,
+    eventually,
+    nobody_left,
+    running,
+    shared_keeper,
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_is_left_at_the_end() -> Iterator[None]:
     yield
-    left = {mode: keeper.stop() for mode, keeper in _running.items()}
-    _running.clear()
+    left = {mode: keeper.stop() for mode, keeper in running.items()}
+    running.clear()
     assert all(verdict == (0, set()) for verdict in left.values()), left
-
-
-MODES = ("root", "unprivileged")
 
 
 @pytest.fixture
 def mode() -> str:
     """The keeper's mode of a test that does not care; `both_modes` makes it run in each."""
     return MODES[0] if ROOT else MODES[1]
-
-
-both_modes = pytest.mark.parametrize("mode", MODES)
-only_root = pytest.mark.parametrize("mode", MODES[:1])
-
-
-def nobody_left(connection: client.Keeper) -> bool:
-    """Ends what it finds; sessions that are still being made are found a little later."""
-    connection.end_all()
-    return bool(connection.info()["sessions"] == 0)
 
 
 @pytest.fixture
@@ -275,6 +90,6 @@ def pytest_runtest_makereport() -> Iterator[None]:
     outcome = yield
     report = outcome.get_result()  # type: ignore[attr-defined]
     if report.failed:
-        for keeper in _running.values():
+        for keeper in running.values():
             if text := keeper.read_log():
                 report.sections.append((f"log of the {keeper.mode} keeper", text))

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import wire
 from client import Execution, Keeper, KeeperError, Session
-from conftest import KeeperProcess, both_modes, eventually
+from engine_keepers import KeeperProcess, both_modes, eventually
+
+import wire
 
 HERE = Path(__file__).parent
 BIG = "display({'text/plain': ''.join(map(str, range(120_000)))}, raw=True)"
@@ -160,7 +161,9 @@ def test_a_client_killed_while_idle_loses_nothing(process: KeeperProcess, keeper
 
 
 @both_modes
-def test_half_an_execution_that_was_sent_is_forgotten(process: KeeperProcess, keeper: Keeper) -> None:
+def test_half_an_execution_that_was_sent_is_forgotten(
+    process: KeeperProcess, keeper: Keeper
+) -> None:
     id = kill_client(
         process,
         "session.run('x = 8')\n"
@@ -217,7 +220,9 @@ def test_a_session_can_be_taken_over_again_and_again(process: KeeperProcess, aba
             session.close()
 
 
-def test_the_former_owner_hears_no_more_of_a_session(process: KeeperProcess, keeper: Keeper) -> None:
+def test_the_former_owner_hears_no_more_of_a_session(
+    process: KeeperProcess, keeper: Keeper
+) -> None:
     with process.connect() as first:
         session = first.create()
         taken = keeper.attach(session.id)

@@ -6,9 +6,10 @@ from __future__ import annotations
 import signal
 
 import pytest
-import wire
 from client import Keeper, KeeperError, Session
-from conftest import both_modes
+from engine_keepers import both_modes
+
+import wire
 
 
 @both_modes
@@ -57,7 +58,10 @@ def test_an_exception_shows_the_users_lines_and_keeps_the_state(session: Session
 
     assert (failed.outcome, failed.exit_code, failed.state_kept) == ("exception", 1, True)
     assert failed.error is not None
-    assert (failed.error["name"], failed.error["value"]) == ("ZeroDivisionError", "division by zero")
+    assert (failed.error["name"], failed.error["value"]) == (
+        "ZeroDivisionError",
+        "division by zero",
+    )
     assert "return 1 / n" in failed.error["traceback"]
     assert "line 2, in f" in failed.error["traceback"]
     assert "vitrine" not in failed.error["traceback"]

@@ -6,9 +6,10 @@ from __future__ import annotations
 import os
 
 import pytest
-import wire
 from client import Execution, Keeper, Session
-from conftest import KeeperProcess, both_modes
+from engine_keepers import KeeperProcess, both_modes
+
+import wire
 
 # `send` and `frame` for code in a session, as far from our own code as session code can be.
 FORGE = """
@@ -37,7 +38,9 @@ def test_a_worker_that_says_finished_and_dies_is_dead(session: Session) -> None:
 
 
 @both_modes
-@pytest.mark.parametrize("ending", ["os._exit(0)", "os.kill(os.getpid(), 11)", "sum(range(10**12))"])
+@pytest.mark.parametrize(
+    "ending", ["os._exit(0)", "os.kill(os.getpid(), 11)", "sum(range(10**12))"]
+)
 def test_the_cause_of_death_is_never_the_workers_word(session: Session, ending: str) -> None:
     session.run(FORGE)
     session.watch(2, 0.3)

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import pytest
-import wire
 from client import Execution, Keeper, Session
-from conftest import KeeperProcess, both_modes, eventually
+from engine_keepers import KeeperProcess, both_modes, eventually
+
+import wire
 
 
 def begin_and_reach(session: Session, code: str) -> Execution:
@@ -183,7 +184,9 @@ def test_a_session_that_is_killed_says_so(session: Session) -> None:
 def test_a_busy_session_can_be_ended_at_once(process: KeeperProcess, keeper: Keeper) -> None:
     session = keeper.create()
     session.run("import ctypes; ctypes.CDLL(None).prctl(15, b'busy')")
-    begin_and_reach(session, "import signal\nsignal.pthread_sigmask(0, range(1, 65))\nwhile 1: pass")
+    begin_and_reach(
+        session, "import signal\nsignal.pthread_sigmask(0, range(1, 65))\nwhile 1: pass"
+    )
     assert len(process.named("busy")) == 1
 
     session.end()

@@ -8,30 +8,15 @@ brackets are those of the corpus.
 from __future__ import annotations
 
 import functools
-import json
 import os
 import socket
-from pathlib import Path
 from typing import Any
 
 import pytest
-from client import Execution, Session
-from conftest import REPOSITORY, both_modes, shared_keeper
+from attacks import attack, told
+from engine_keepers import REPOSITORY, both_modes, shared_keeper
 
-VICTIMS = Path(__file__).parent / "victims"
 pytestmark = both_modes
-
-
-def attack(session: Session, name: str, **environment: str) -> Execution:
-    """Runs a script of victims/ in the session."""
-    probes = (VICTIMS / "probes.py").read_text()
-    session.run(f"open('probes.py', 'w').write({probes!r})\nNone")
-    return session.run((VICTIMS / f"{name}.py").read_text(), timeout=60, env=environment)
-
-
-def told(execution: Execution) -> dict[str, Any]:
-    assert execution.outcome == "ok", (execution.outcome, execution.error, execution.stderr)
-    return json.loads(execution.stdout)  # type: ignore[no-any-return]
 
 
 @functools.cache

@@ -6,9 +6,10 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-import wire
 from client import Keeper, KeeperError, Session
-from conftest import both_modes, eventually, only_root
+from engine_keepers import both_modes, eventually, only_root
+
+import wire
 
 MIB = 1 << 20
 
@@ -65,7 +66,9 @@ def test_a_fork_bomb_is_contained_and_the_next_session_is_fine(keeper: Keeper) -
     assert calm.texts == ["'calm'"]
     assert exploding.outcome == "killed"
     bomb.end()
-    assert keeper.create().run("import subprocess\nsubprocess.getoutput('echo on')").texts == ["'on'"]
+    assert keeper.create().run("import subprocess\nsubprocess.getoutput('echo on')").texts == [
+        "'on'"
+    ]
 
 
 @both_modes
@@ -198,7 +201,9 @@ def test_an_execution_that_lost_a_child_to_the_kernel_is_never_called_ok(keeper:
     client does when it calls off the deadline, must be told."""
     for _ in range(5):
         session = keeper.create(limits=limits(memory_bytes=48 * MIB, disk_bytes=MIB))
-        code = f"import os\npid = os.fork()\nif pid == 0: exec({HOG!r}, {{}})\nos.waitpid(pid, 0)[1]"
+        code = (
+            f"import os\npid = os.fork()\nif pid == 0: exec({HOG!r}, {{}})\nos.waitpid(pid, 0)[1]"
+        )
 
         ran = session.run(code, timeout=60)
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from attacks import attack, told
 from client import Keeper, Session
-from conftest import KeeperProcess, both_modes, eventually
-from test_isolation import attack, told
+from engine_keepers import KeeperProcess, both_modes, eventually
 
 pytestmark = both_modes
 
@@ -22,7 +22,9 @@ def test_two_sessions_share_no_files(pair: tuple[Session, Session]) -> None:
     for place in ("/tmp/x", "/home/sandbox/x", "/dev/shm/x"):
         pair[0].run(f"open({place!r}, 'w').write('mine')")
 
-    listed = pair[1].run("import glob\nglob.glob('/tmp/*') + glob.glob('*') + glob.glob('/dev/shm/*')")
+    listed = pair[1].run(
+        "import glob\nglob.glob('/tmp/*') + glob.glob('*') + glob.glob('/dev/shm/*')"
+    )
 
     assert listed.texts == ["[]"]
 
@@ -164,6 +166,6 @@ def test_a_one_shot_that_ends_badly_leaves_a_good_shell(keeper: Keeper, code: st
 def test_many_one_shots_leave_nothing(keeper: Keeper) -> None:
     for number in range(40):
         with keeper.create(lifetime="one_shot") as one:
-            assert one.run(f"open('/tmp/x', 'x').write('{number}')\nopen('/tmp/x').read()").texts == [
-                f"'{number}'"
-            ]
+            assert one.run(
+                f"open('/tmp/x', 'x').write('{number}')\nopen('/tmp/x').read()"
+            ).texts == [f"'{number}'"]

@@ -9,9 +9,10 @@ import socket
 import struct
 
 import pytest
-import wire
 from client import Execution, Keeper, KeeperError, Session
-from conftest import KeeperProcess, both_modes
+from engine_keepers import KeeperProcess, both_modes
+
+import wire
 
 GOOD = wire.execute_payload("6 * 7")
 

@@ -8,8 +8,9 @@ import struct
 import zlib
 
 import pytest
-import wire
 from client import Execution, Keeper, Session
+
+import wire
 
 HUGE = 40 << 20
 

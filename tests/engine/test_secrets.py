@@ -9,8 +9,8 @@ import socket
 from typing import Any
 
 import pytest
-from conftest import REPOSITORY, SECRET_PREFIX, both_modes, shared_keeper
-from test_isolation import attack, told
+from attacks import attack, told
+from engine_keepers import REPOSITORY, SECRET_PREFIX, both_modes, shared_keeper
 
 pytestmark = both_modes
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from client import Keeper, Session
-from conftest import KeeperProcess, both_modes, eventually
+from engine_keepers import KeeperProcess, both_modes, eventually
 
 MIB = 1 << 20
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pytest
 from client import Execution
-from conftest import both_modes, shared_keeper
+from engine_keepers import both_modes, shared_keeper
 
 TIME = 0.4  # seconds
 

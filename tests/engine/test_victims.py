@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from client import Keeper, Session
-from conftest import KeeperProcess, both_modes, descendants, eventually, processes
+from engine_keepers import KeeperProcess, both_modes, descendants, eventually, processes
 
 pytestmark = both_modes
 
@@ -123,7 +123,7 @@ def test_a_worker_that_replaces_itself_is_still_jailed_and_soon_dead(session: Se
     """[P12]"""
     ran = session.run(
         "import os\nos.execv('/bin/sh', ['sh', '-c', 'id -u; ls /proc/self/fd;"
-        " grep -E \"CapEff|Seccomp:\" /proc/self/status; touch /usr/x; exit 9'])"
+        ' grep -E "CapEff|Seccomp:" /proc/self/status; touch /usr/x; exit 9\'])'
     )
 
     assert ran.death == ("exited", 9)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -27,6 +28,7 @@ BUILD = Path(os.environ.get("VITRINE_BUILD", ROOT / "build"))
 PROGRAM = (BUILD / "bin" / "vitrine-keeper").resolve()
 IMAGE = Path(os.environ.get("VITRINE_IMAGE", ROOT / "build" / "image"))
 NOBODY = 65534
+CLONE_NEWUSER = 0x10000000
 # Who runs the keeper: both by the same code, so both must hold.
 USERS = (0, NOBODY) if os.geteuid() == 0 else (os.geteuid(),)
 SAFETY = 30.0  # seconds until a test is given up; nothing is expected to take this long
@@ -207,6 +209,22 @@ def started(*options: str, ready: bool = True, **how: Any) -> Iterator[Process]:
         yield keeper
     finally:
         keeper.discard()
+
+
+def limit_namespaces(member: int, limits: dict[str, int]) -> None:
+    """Sets user.max_*_namespaces in the user namespace of a process; needs root."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            fd = os.open(f"/proc/{member}/ns/user", os.O_RDONLY)
+            if ctypes.CDLL(None, use_errno=True).setns(fd, CLONE_NEWUSER) == 0:
+                for kind, most in limits.items():
+                    Path(f"/proc/sys/user/max_{kind}_namespaces").write_text(str(most))
+                status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(pid, 0)[1] == 0, "the limits could not be set"
 
 
 def session_pids(session: client.Session) -> dict[int, int]:

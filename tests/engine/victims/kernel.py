@@ -212,7 +212,17 @@ report(
     image_unchanged=digest() == before,
     devices={
         name: opened(f"/dev/{name}", os.O_RDWR)
-        for name in ("kvm", "fuse", "vsock", "vhost-vsock", "mem", "kmsg", "tty", "net/tun", "loop0")
+        for name in (
+            "kvm",
+            "fuse",
+            "vsock",
+            "vhost-vsock",
+            "mem",
+            "kmsg",
+            "tty",
+            "net/tun",
+            "loop0",
+        )
     },
     probing=[raw("mincore", AT & ~4095, 4096, AT), raw("cachestat", 0, AT, AT, 0)],
     null_page=raw("mmap", 0, 4096, 3, 0x32, -1, 0),

@@ -14,7 +14,9 @@ AT = ctypes.addressof(space)
 
 
 def kill_init():
-    return {str(n): attempt(os.kill, 1, n) for n in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM)}
+    return {
+        str(n): attempt(os.kill, 1, n) for n in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM)
+    }
 
 
 def with_child(act):

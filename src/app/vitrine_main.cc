@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// vitrine: the command line. Parses, and hands over to one function per command.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "app/commands.h"
+#include "app/serve_settings.h"
+#include "app/version.h"
+
+namespace vitrine::app {
+
+int refuse(const Error& error, int exit_code) {
+  std::fprintf(stderr, "vitrine: %s\n", error.message.c_str());
+  if (!error.remedy.empty()) std::fprintf(stderr, "  remedy: %s\n", error.remedy.c_str());
+  return exit_code;
+}
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  vitrine run -c 'print(2 ** 100)'           one line, in a jail of its own
+  vitrine run job.py --timeout 5 --memory 256 --stdin data.csv
+  vitrine repl                               a session that keeps its variables
+  vitrine serve                              the server, on http://127.0.0.1:8000
+  curl -s http://127.0.0.1:8000/v1/run -H 'Content-Type: application/json' -d '{"code": "6 * 7"}'
+  vitrine doctor                             is this host able to jail code?
+
+`vitrine COMMAND --help` tells more. Exit codes: that of the code; 124 = time limit, 137 = memory
+limit, 2 = wrong usage, 125 = Vitrine itself failed.)";
+
+constexpr const char* kServe = R"(Examples:
+  vitrine serve --data /var/lib/vitrine --pool 8
+  vitrine serve --listen 0.0.0.0:8000        others need the token in DIR/token
+  vitrine serve --config vitrine.json        {"listen": "127.0.0.1:9000", "pool_bare": 4}
+
+Prints one line on stdout when it is ready; logs go to stderr. SIGTERM ends it and everything it
+made within ten seconds. Flags win over the file; the file has the same names, with _ for -.)";
+
+constexpr const char* kRun = R"(Examples:
+  vitrine run job.py                         streams what it prints; exits with its exit code
+  vitrine run -c 'import numpy; numpy.eye(2)'    the last expression is shown, as at a prompt
+  echo 'print(input())' | vitrine run - --stdin names.txt
+  vitrine run job.py --json | jq .usage
+
+Uses --url, $VITRINE_URL, or a server on 127.0.0.1:8000; without any, starts a private one for this
+run and leaves nothing of it behind (--url private: always).)";
+
+constexpr const char* kRepl = R"(Examples:
+  vitrine repl --memory 2048
+  echo 'sum(range(10))' | vitrine repl       also without a terminal
+
+A block ends with an empty line. Ctrl-C interrupts what runs, Ctrl-D or exit() ends; the session and
+its files are then gone. The server is chosen as in `vitrine run`.)";
+
+constexpr const char* kCompletion = R"(Examples:
+  source <(vitrine completion bash)          in ~/.bashrc
+  source <(vitrine completion zsh)           in ~/.zshrc
+  vitrine completion fish > ~/.config/fish/completions/vitrine.fish)";
+
+void add_target(CLI::App& command, Target& target) {
+  command.add_option("--url", target.url,
+                     "server, such as http://127.0.0.1:8000, or private [$VITRINE_URL]");
+  command.add_option("--token", target.token, "its token, if it wants one [$VITRINE_TOKEN]");
+  command.add_option("--timeout", target.timeout_s, "seconds for one execution [30]");
+  command.add_option("--memory", target.memory_mb, "megabytes [512]");
+  command.add_option("--env", target.env, "NAME=VALUE, again for more")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  command.add_option("--image", target.image, "runtime image of a private server");
+}
+
+void add_serve(CLI::App& command, ServeOptions& options) {
+  for (const Setting& setting : kSettings)
+    command
+        .add_option_function<std::string>(
+            flag_of(setting),
+            [&options, &setting](const std::string& value) {
+              options.settings[setting.name] = value;
+            },
+            setting.help)
+        ->option_text(setting.value);
+  command.add_option("--host", options.hosts, "a further name it answers to, again for more")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->option_text("NAME:PORT");
+  command.add_option("--config", options.config, "JSON file with the same names")
+      ->option_text("FILE");
+  command.footer(kServe);
+}
+
+int wrong_usage(const std::string& message, const std::string& remedy) {
+  return refuse(Error{.code = Code::invalid_argument, .message = message, .remedy = remedy},
+                kUsage);
+}
+
+int check_and_run(const RunOptions& options) {
+  if (options.file.empty() == !options.code)
+    return wrong_usage(options.code ? "both a file and -c were given" : "there is nothing to run",
+                       "give one of FILE, -c CODE and - (standard input)");
+  if (options.file == "-" && options.stdin_file == "-")
+    return wrong_usage("standard input cannot be both the code and its input",
+                       "put the code in a file, or give it with -c");
+  return run(options);
+}
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app("Vitrine: sealed Python sessions, started in well under a millisecond.", "vitrine");
+  app.require_subcommand(0, 1);
+  app.set_version_flag("--version", std::string("vitrine ") + kVersion);
+  app.footer(kExamples);
+
+  ServeOptions serving;
+  RunOptions running;
+  Target conversing;
+  std::string image;
+  std::string shell;
+  bool as_json = false;
+  bool force = false;
+  CLI::App& serve_command = *app.add_subcommand("serve", "start the server");
+  add_serve(serve_command, serving);
+  CLI::App& run_command = *app.add_subcommand("run", "one sealed run in the terminal");
+  run_command.add_option("FILE", running.file, "Python file; - = standard input");
+  run_command.add_option("-c", running.code, "the code itself");
+  run_command.add_option("--stdin", running.stdin_file, "file the code reads as its input; -");
+  run_command.add_flag("--json", running.json, "print the execution as JSON, and nothing else");
+  add_target(run_command, running.target);
+  run_command.footer(kRun);
+  CLI::App& repl_command = *app.add_subcommand("repl", "a session, statement by statement");
+  add_target(repl_command, conversing);
+  repl_command.footer(kRepl);
+  CLI::App& doctor_command = *app.add_subcommand("doctor", "what isolation this host gives");
+  doctor_command.add_option("--image", image, "runtime image");
+  doctor_command.add_flag("--json", as_json, "as JSON");
+  CLI::App& image_command = *app.add_subcommand("image", "the runtime image");
+  image_command.require_subcommand(1);
+  CLI::App& build_command =
+      *image_command.add_subcommand("build", "make it, if its recipe changed");
+  build_command.add_flag("--force", force, "make it again");
+  CLI::App& info_command = *image_command.add_subcommand("info", "what is in it");
+  info_command.add_option("--image", image, "another one than the default");
+  info_command.add_flag("--json", as_json, "as JSON");
+  CLI::App& version_command = *app.add_subcommand("version", "print the version");
+  CLI::App& completion_command = *app.add_subcommand("completion", "completion for a shell");
+  completion_command.add_option("SHELL", shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion_command.footer(kCompletion);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // help, version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    const auto chosen = app.get_subcommands();
+    const std::string name = chosen.empty() ? "" : " " + chosen.front()->get_name();
+    return wrong_usage(error.what(), "see `vitrine" + name + " --help`");
+  }
+  if (serve_command) return serve(serving);
+  if (run_command) return check_and_run(running);
+  if (repl_command) return repl(conversing);
+  if (doctor_command) return doctor(image, as_json);
+  if (build_command) return image_build(force);
+  if (info_command) return image_info(image, as_json);
+  if (completion_command) return completion(shell);
+  if (version_command) return std::printf("vitrine %s\n", kVersion) < 0 ? 1 : 0;
+  std::fputs(app.help().c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace vitrine::app
+
+int main(int argc, char** argv) { return vitrine::app::parse_and_run(argc, argv); }

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many at once, each with its own right answers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from served import Server, Session
+
+SESSIONS = 50
+EXECUTIONS = 5
+
+
+def test_fifty_sessions_at_once_all_answer_right(server: Server) -> None:
+    together = threading.Barrier(SESSIONS)
+
+    def work(n: int) -> list[str]:
+        connection = server.connection()
+        together.wait()
+        created = server.call("POST", "/v1/sessions", {"name": str(n)}, over=connection)
+        assert created.status == 201, created
+        session = Session(server, created.json)
+        said = []
+        for k in range(EXECUTIONS):
+            code = f"n = {n}" if k == 0 else f"n += {k}"
+            body = {"code": f"{code}\nprint('s{n}', {k})\nn"}
+            answer = server.call("POST", session.path + "/exec", body, over=connection)
+            assert answer.status == 200, answer
+            execution = answer.json
+            assert execution["outcome"] == "ok", execution
+            assert execution["session"] == session.id
+            assert execution["stdout"] == f"s{n} {k}\n"
+            said.append(execution["results"][0]["text/plain"])
+        history = server.call("GET", session.path + "/executions", over=connection).json[
+            "executions"
+        ]
+        assert len(history) == EXECUTIONS
+        assert server.call("DELETE", session.path, over=connection).status == 204
+        connection.close()
+        return said
+
+    with ThreadPoolExecutor(SESSIONS) as pool:
+        answers = list(pool.map(work, range(SESSIONS)))
+
+    assert answers == [
+        [str(n + k * (k + 1) // 2) for k in range(EXECUTIONS)] for n in range(SESSIONS)
+    ]
+
+
+def test_runs_streams_files_and_executions_mix(server: Server) -> None:
+    session = server.create()
+
+    def work(n: int) -> bool:
+        if n % 4 == 0:
+            answer = server.post("/v1/run", {"code": f"{n} * 2"})
+            return bool(answer.json["results"] == [{"text/plain": str(n * 2)}])
+        if n % 4 == 1:
+            content = str(n).encode() * 10_000
+            return (
+                session.put(f"d/{n}", content).status == 201
+                and session.file(f"d/{n}").body == content
+            )
+        if n % 4 == 2:
+            own = server.create()
+            text = own.call(
+                "POST", "/exec", {"code": f"print({n})"}, headers={"Accept": "application/x-ndjson"}
+            )
+            lines = [json.loads(line) for line in text.body.splitlines()]
+            return own.delete().status == 204 and lines[0] == {"type": "stdout", "text": f"{n}\n"}
+        return server.get("/health").status == 200 and session.show()["id"] == session.id
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(work, range(80)))
+    assert len(session.names("d")) == 20
+    session.delete()
+
+
+def test_many_share_one_session_without_mixing(server: Server) -> None:
+    session = server.create()
+    session.run("n = 0")
+
+    def work(k: int) -> tuple[int, str]:
+        answer = session.exec(f"n += 1\nprint('for {k}')")
+        return answer.status, answer.json.get("stdout", "")
+
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(work, range(60)))
+
+    assert answers == [(200, f"for {k}\n") for k in range(60)]
+    assert session.value("n") == "60"
+    session.delete()
