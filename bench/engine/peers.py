@@ -72,8 +72,7 @@ def ipykernel(image: Path) -> Iterator[tuple[str, float]]:
             run(client, "1+1")
             yield "exec", since(begun)
         pid = manager.provisioner.process.pid
-        for name, value in memory(pid).items():
-            yield name, value
+        yield from memory(pid).items()
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

@@ -35,8 +35,9 @@ def warm(variant: str) -> None:
     for name in STDLIB + (LOADED if variant == "loaded" else ()):
         try:
             importlib.import_module(name)
-        except ImportError:
-            continue
+        except ModuleNotFoundError as error:
+            if error.name != name:  # it is in the image, and damaged
+                raise
     here = worker.session()  # before matplotlib: it selects the backend
     if variant == "loaded":
         plotting.preload(here.imports)

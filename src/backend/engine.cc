@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -15,43 +14,6 @@ namespace vitrine::backend {
 namespace {
 
 constexpr std::size_t kHandoverFds = 3;
-
-// A packet's bytes in a buffer that is used again: most are tiny, and none must be lost.
-struct Received {
-  std::string_view bytes;
-  std::vector<Fd> fds;
-};
-
-Result<std::optional<Received>> receive_now(int socket) {
-  thread_local std::array<char, wire::kMaxControl> buffer;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMaxPacketFds)> control;
-  iovec part{buffer.data(), buffer.size()};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  ssize_t got = -1;
-  do got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR);
-  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::optional<Received>{};
-  if (got < 0) return Error::from_errno("reading from the keeper");
-  Received received{.bytes = {buffer.data(), static_cast<std::size_t>(got)}, .fds = {}};
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-       header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    for (std::size_t at = 0; at + sizeof(int) <= header->cmsg_len - CMSG_LEN(0);
-         at += sizeof(int)) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(header) + at, sizeof fd);
-      received.fds.emplace_back(fd);
-    }
-  }
-  if (got == 0) return Error{Code::unavailable, "the keeper is gone"};
-  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
-    return Error{Code::invalid_argument, "the keeper sent more than a packet holds"};
-  return std::optional(std::move(received));
-}
 
 }  // namespace
 
@@ -86,11 +48,13 @@ Status Engine::post(const wire::Request& request) {
 }
 
 Result<std::optional<FromKeeper>> Engine::receive() {
-  Result<std::optional<Received>> packet = receive_now(fd());
+  Result<Packet> packet = receive_packet(fd(), wire::kMaxControl, kMaxPacketFds, Wait::dont);
+  if (!packet && packet.error().code == Code::timed_out) return std::optional<FromKeeper>{};
+  if (!packet && packet.error().code == Code::unavailable)
+    return Error{Code::unavailable, "the keeper is gone"};
   if (!packet) return std::move(packet.error());
-  if (!*packet) return std::optional<FromKeeper>{};
-  std::vector<Fd>& fds = (*packet)->fds;
-  Result<wire::FromKeeper> decoded = wire::decode_from_keeper((*packet)->bytes);
+  std::vector<Fd>& fds = packet->fds;
+  Result<wire::FromKeeper> decoded = wire::decode_from_keeper(packet->bytes);
   if (!decoded) return std::move(decoded.error());
   if (auto* event = std::get_if<wire::Event>(&*decoded)) return std::optional<FromKeeper>(*event);
   auto& numbered = std::get<wire::NumberedReply>(*decoded);

@@ -71,7 +71,9 @@ Status map_ids(jail::Sys& sys, int proc, pid_t pid, unsigned inside, std::uint32
 // A layer, opened in this mount namespace: a descriptor from another one cannot be bound.
 Result<Fd> open_layer(const std::string& path) {
   Fd layer(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!layer) return Error::from_errno("opening a layer");
+  if (!layer)
+    return Error::from_errno("opening a layer")
+        .with_remedy("let everyone read the image and the runtime, and enter the directories above");
   return layer;
 }
 
@@ -396,9 +398,17 @@ Result<Builder> start_builder(const BuilderConfig& config, int foundation,
   if (Status s = placed(pid); !s) return abandon(std::move(s.error()));
   if (foundation < 0) {
     Fd proc(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (struct statfs info {}; !proc || ::fstatfs(proc.get(), &info) != 0 ||
+                               info.f_type != PROC_SUPER_MAGIC)
+      return abandon(Error{.code = Code::unsupported,
+                           .message = "there is no /proc",
+                           .remedy = "mount it: mount -t proc proc /proc"});
     jail::Sys sys;
     if (Status s = map_ids(sys, proc.get(), pid, 0, config.ids.first, config.ids.count); !s)
-      return abandon(std::move(s.error()).during("mapping the outer ids"));
+      return abandon(std::move(s.error())
+                         .during("mapping the outer ids")
+                         .with_remedy("start it as an ordinary user, or as a root with 65536 ids from "
+                                      "--uid-base on"));
   }
   if (Status s = send_packet(builder.control.get(), "go"); !s) return abandon(std::move(s.error()));
   for (bool ready = false; !ready || builder.pid < 0;) {

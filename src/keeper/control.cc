@@ -17,7 +17,8 @@ namespace vitrine::keeper {
 
 namespace {
 
-constexpr std::size_t kMaxUnsent = 256;
+constexpr std::size_t kMaxUnsent = 4096;
+constexpr std::size_t kMaxUnsentFds = 160;  // copies that wait for a client cost the keeper's own
 constexpr std::size_t kMaxConnections = 64;
 constexpr int kRequestsPerTurn = 64;
 constexpr std::chrono::milliseconds kAcceptPause{100};
@@ -108,21 +109,17 @@ void Control::add(Fd socket) {
 
 void Control::watch(std::uint64_t id) {
   Connection& connection = connections_.at(id);
-  // Who does not read its answers is asked for no more requests.
-  const std::uint32_t events = connection.unsent.empty() ? EPOLLIN : EPOLLOUT;
+  const std::uint32_t events = connection.unsent.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
   (void)loop_.watch(connection.socket.get(), events, [this, id](std::uint32_t ready) {
     if ((ready & EPOLLOUT) != 0) flush(id);
-    auto found = connections_.find(id);
-    if (found == connections_.end()) return;
-    if ((ready & (EPOLLHUP | EPOLLERR)) != 0 && found->second.unsent.size() > 0) return drop(id);
-    if (found->second.unsent.empty()) read(id);
+    if (connections_.contains(id)) read(id);
   });
 }
 
 void Control::read(std::uint64_t id) {
   for (int turn = 0; turn < kRequestsPerTurn; ++turn) {
     auto found = connections_.find(id);
-    if (found == connections_.end() || !found->second.unsent.empty()) return;
+    if (found == connections_.end()) return;
     Result<Packet> packet =
         receive_packet(found->second.socket.get(), wire::kMaxControl, 0, Wait::dont);
     if (!packet) {
@@ -246,7 +243,8 @@ void Control::send(std::uint64_t id, std::string bytes, const std::vector<int>& 
     if (sent) return;
     if (sent.error().code != Code::over_limit) return drop(id);
   }
-  if (connection.unsent.size() >= kMaxUnsent) {
+  connection.unsent_fds += fds.size();
+  if (connection.unsent.size() >= kMaxUnsent || connection.unsent_fds > kMaxUnsentFds) {
     log_warning("a client does not read its answers");
     return drop(id);
   }
@@ -269,6 +267,7 @@ void Control::flush(std::uint64_t id) {
     Status sent = send_packet(connection.socket.get(), next.bytes, fds, Wait::dont);
     if (!sent && sent.error().code == Code::over_limit) return;
     if (!sent) return drop(id);
+    connection.unsent_fds -= next.fds.size();
     connection.unsent.pop_front();
   }
   watch(id);

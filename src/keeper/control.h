@@ -46,6 +46,7 @@ class Control {
       std::vector<Fd> fds;
     };
     std::deque<Waiting> unsent = {};
+    std::size_t unsent_fds = 0;
   };
 
   Status bind(int socket, const std::string& path);

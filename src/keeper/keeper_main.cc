@@ -46,6 +46,10 @@ Result<Fd> sealed_program(const std::string& path) {
   Result<std::string> bytes = read_file(AT_FDCWD, path.c_str(), 16 << 20);
   if (!bytes)
     return std::move(bytes.error()).during("vitrine-init").with_remedy("build it: ./dev build");
+  if (!bytes->starts_with("\x7f" "ELF"))
+    return Error{.code = Code::invalid_argument,
+                 .message = "vitrine-init: it is not a program",
+                 .remedy = "build it: ./dev build"};
   Result<Fd> memory = sealed_copy("init", *bytes);
   if (memory && ::fchmod(memory->get(), 0755) != 0) return Error::from_errno("marking init");
   return memory;
@@ -103,9 +107,9 @@ Status Keeper::open_files() {
   Result<Image> opened = open_image(options.image);
   if (!opened) return std::move(opened.error());
   image = std::move(*opened);
-  Fd runtime(::open((options.runtime + "/usr/lib/vitrine").c_str(), O_PATH | O_CLOEXEC));
-  if (!runtime)
-    return Error::from_errno("opening the session runtime").with_remedy("build it: ./dev build");
+  for (const char* part : {"_vitrine.so", "vitrine_runtime/boot.py"})
+    if (!Fd(::open((options.runtime + "/usr/lib/vitrine/" + part).c_str(), O_PATH | O_CLOEXEC)))
+      return Error::from_errno("opening the session runtime").with_remedy("build it: ./dev build");
   Result<Fd> program = sealed_program(options.init);
   if (!program) return std::move(program.error());
   init_program = std::move(*program);
@@ -166,7 +170,9 @@ Status Keeper::start(const Options& chosen) {
   // Its memory holds what no session may see; and no group of ours may reach a zygote.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   const bool root = ::geteuid() == 0;
-  if (root && ::setgroups(0, nullptr) != 0) return Error::from_errno("dropping groups");
+  if (root && ::setgroups(0, nullptr) != 0)
+    return Error::from_errno("dropping groups")
+        .with_remedy("start it as an ordinary user: this root is one of a user namespace only");
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;

@@ -146,7 +146,9 @@ void Sessions::worker_ended(std::uint64_t id, Death death) {
   Session* session = find(id);
   if (session == nullptr) return;
   unwatch_now(*session);
-  if (session->killing && death.cause != Cause::oom) death.cause = *session->killing;
+  // Only a death that can be our doing: a worker that exited just before was not killed by us.
+  const bool by_kill = death.cause == Cause::signalled && death.code == SIGKILL;
+  if (session->killing && by_kill) death.cause = *session->killing;
   session->death = death;
   notify_(session->owner, wire::Died{id, death});
 }
@@ -209,7 +211,7 @@ void Sessions::deadline_passed(std::uint64_t id) {
 Status Sessions::kill(std::uint64_t id) {
   Result<Session*> session = find_live(id);
   if (!session) return std::move(session.error());
-  (*session)->killing = Cause::killed;
+  if (!(*session)->killing) (*session)->killing = Cause::killed;
   rooms_.kill_worker(*(*session)->room);
   return ok();
 }

@@ -189,7 +189,7 @@ void Zygotes::died(const std::shared_ptr<Zygote>& zygote) {
                            .message = "no Python can be started from the image",
                            .remedy = "check the image: ./dev image --check"});
   if (mine.next) return;
-  const auto delay = std::chrono::milliseconds(starting ? 100u << std::min(mine.failures, 6u) : 0u);
+  const auto delay = std::chrono::milliseconds(starting ? 50u << std::min(mine.failures, 7u) : 0u);
   const Variant variant = zygote->variant;
   loop_.after(delay, [this, variant] {
     if (!line(variant).next) start(variant);

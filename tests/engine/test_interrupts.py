@@ -143,6 +143,20 @@ def test_the_stack_of_running_code_is_told_without_stopping_it(session: Session)
     assert execution.outcome == "ok"
 
 
+@pytest.mark.parametrize(
+    "code", ["import asyncio\nawait asyncio.sleep(60)", "import time\ntime.sleep(60)"]
+)
+def test_no_interrupt_is_lost_on_the_way_into_a_system_call(keeper: Keeper, code: str) -> None:
+    """In fresh sessions, whose pages are cold: the moment between Python's last look at its flags
+    and the call is long then."""
+    for _ in range(120):
+        with keeper.create() as session:
+            execution = begin_and_reach(session, code)
+            session.interrupt()
+            session.wait(execution, limit=10)
+            assert execution.outcome == "interrupted"
+
+
 def test_the_stack_of_an_idle_session_is_nothing(session: Session) -> None:
     session.run("1")
 

@@ -12,6 +12,7 @@ import json
 import os
 import resource
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,13 +50,19 @@ def refused(*options: str, says: str, typed: bool = True, **how: object) -> str:
 
 
 @pytest.fixture
-def image(tmp_path: Path) -> Path:
+def open_path() -> Iterator[Path]:
+    """A directory that every user may enter, unlike pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="vitrine-faults-") as directory:
+        os.chmod(directory, 0o755)
+        yield Path(directory)
+
+
+@pytest.fixture
+def image(open_path: Path) -> Path:
     """An image that is whole; tests break their own."""
-    for above in (tmp_path, *tmp_path.parents[:2]):
-        above.chmod(0o755)
-    (tmp_path / "root").symlink_to(keepers.IMAGE / "root")
-    (tmp_path / "manifest.json").write_bytes((keepers.IMAGE / "manifest.json").read_bytes())
-    return tmp_path
+    (open_path / "root").symlink_to(keepers.IMAGE / "root")
+    (open_path / "manifest.json").write_bytes((keepers.IMAGE / "manifest.json").read_bytes())
+    return open_path
 
 
 def test_a_missing_image_is_refused(tmp_path: Path) -> None:
@@ -112,37 +119,39 @@ DAMAGE = {
 
 @ROOT_ONLY
 @pytest.mark.parametrize("what", DAMAGE)
-def test_a_damaged_image_is_refused(tmp_path: Path, what: str) -> None:
+def test_a_damaged_image_is_refused(image: Path, what: str) -> None:
     command, says = DAMAGE[what]
-    (tmp_path / "root").mkdir()
-    (tmp_path / "manifest.json").write_bytes((keepers.IMAGE / "manifest.json").read_bytes())
-    copy = surroundings.damaged_copy(keepers.IMAGE / "root", tmp_path / "root", command)
-    refused(says=says, image=tmp_path, wrapper=surroundings.after(*copy))
+    refused(says=says, image=image, wrapper=with_damage(image, command))
+
+
+def with_damage(image: Path, command: str) -> tuple[str, ...]:
+    (image / "root").unlink()
+    (image / "root").mkdir()
+    copy = surroundings.damaged_copy(keepers.IMAGE / "root", image / "root", command)
+    return surroundings.after(*copy)
 
 
 @ROOT_ONLY
-def test_an_image_whose_numpy_is_cut_off_is_refused_or_says_so(tmp_path: Path) -> None:
-    (tmp_path / "root").mkdir()
-    (tmp_path / "manifest.json").write_bytes((keepers.IMAGE / "manifest.json").read_bytes())
-    cut = "find . -path '*numpy/core/_multiarray_umath*.so' -exec truncate -s 20000 {} +"
-    copy = surroundings.damaged_copy(keepers.IMAGE / "root", tmp_path / "root", cut)
-    keeper = keepers.Process(*SMALL, image=tmp_path, wrapper=surroundings.after(*copy))
-    try:
-        if keeper.wait_ready():
-            assert "numpy" in keeper.stderr, "a loaded session without numpy, and no word of it"
-        else:
-            assert "remedy:" in keeper.stderr
-    finally:
-        keeper.discard()
+@pytest.mark.parametrize("module", ["_multiarray_umath.", "pandas/_libs/lib."])
+def test_an_image_whose_packages_are_cut_off_is_refused(image: Path, module: str) -> None:
+    find = f"find . -path '*{module}*.so'"
+    cut = f"{find} | grep . >&2 && {find} -exec truncate -s 20000 {{}} +"
+    refused(says="no Python can be started", image=image, wrapper=with_damage(image, cut))
 
 
-def test_a_missing_runtime_is_refused(tmp_path: Path) -> None:
-    refused("--runtime", str(tmp_path), says="the session runtime")
+@ROOT_ONLY
+def test_an_image_that_sessions_may_not_read_is_refused(image: Path) -> None:
+    image.chmod(0o700)
+    refused(says="let everyone read the image", image=image)
 
 
-def test_a_runtime_without_its_parts_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "usr/lib/vitrine").mkdir(parents=True)
-    refused("--runtime", str(tmp_path), says="the session runtime")
+def test_a_missing_runtime_is_refused(open_path: Path) -> None:
+    refused("--runtime", str(open_path), says="the session runtime")
+
+
+def test_a_runtime_without_its_parts_is_refused(open_path: Path) -> None:
+    (open_path / "usr/lib/vitrine").mkdir(parents=True)
+    refused("--runtime", str(open_path), says="the session runtime")
 
 
 def test_a_missing_init_is_refused(tmp_path: Path) -> None:
@@ -199,6 +208,8 @@ def test_a_control_path_that_may_not_be_written_is_refused(tmp_path: Path) -> No
 @pytest.mark.parametrize("uid", keepers.USERS)
 @pytest.mark.parametrize("why", surroundings.NO_NAMESPACES)
 def test_a_host_without_user_namespaces_is_refused(why: str, uid: int) -> None:
+    if uid == 0 and "max_user" in why:
+        pytest.skip("root of the host has no such limit; a container's root is refused below")
     log = refused(uid=uid, says="user namespace", before=surroundings.NO_NAMESPACES[why])
     assert "sysctl user.max_user_namespaces" in log
 
@@ -212,7 +223,7 @@ def test_a_host_that_lacks_a_kind_of_namespace_is_refused(kind: str) -> None:
 
 @ROOT_ONLY
 def test_root_without_a_range_of_ids_is_refused() -> None:
-    refused(says="mapping the outer ids", before=surroundings.inside_a_user_namespace())
+    refused(says="start it as an ordinary user", before=surroundings.inside_a_user_namespace())
 
 
 @ROOT_ONLY
@@ -232,9 +243,8 @@ def test_a_host_without_proc_is_refused() -> None:
         f"{build}/../runtime",
         "--init",
         f"{build}/vitrine-init",
-        says="/proc",
+        says="there is no /proc",
         wrapper=surroundings.after("mount -t tmpfs none /proc"),
-        typed=False,
     )
 
 
@@ -300,7 +310,7 @@ def test_without_the_memory_controller_alone_memory_is_still_limited() -> None:
 # ------------------------------------------------------------------------------------------ memory
 
 
-@pytest.mark.parametrize("mib", [8, 16, 32, 64, 200])
+@pytest.mark.parametrize("mib", [8, 32, 200])
 def test_too_little_address_space_is_an_end_with_a_reason(mib: int) -> None:
     keeper = keepers.Process(
         *SMALL, uid=os.geteuid(), before=surroundings.limited(AS=mib << 20)
@@ -360,6 +370,15 @@ def calm(keeper: keepers.Process) -> Iterator[client.Keeper]:
     keeper.wait_same(before)
 
 
+def soft_limit(pid: int, what: int) -> int:
+    name = {resource.RLIMIT_NOFILE: "open files", resource.RLIMIT_NPROC: "processes"}[what]
+    for line in Path(f"/proc/{pid}/limits").read_text().splitlines():
+        if name in line:
+            value = line.split(name)[1].split()[0]
+            return resource.RLIM_INFINITY if value == "unlimited" else int(value)
+    raise AssertionError(f"no limit of {name}")
+
+
 def expect_over_limit(control: client.Keeper) -> None:
     with pytest.raises(client.KeeperError) as error:
         control.create("bare", "session", keepers.UNUSUAL)
@@ -409,11 +428,12 @@ def test_no_process_left_is_a_typed_refusal_and_passes(
 ) -> None:
     roles = keeper.roles()
     pid = roles.builder if who == "builder" else roles.zygotes["bare"]
-    before = resource.prlimit(pid, resource.RLIMIT_NPROC, (1, 1))
+    before = soft_limit(pid, resource.RLIMIT_NPROC)
+    keepers.set_limit(pid, resource.RLIMIT_NPROC, 1)
 
     expect_over_limit(calm)
 
-    resource.prlimit(pid, resource.RLIMIT_NPROC, before)
+    keepers.set_limit(pid, resource.RLIMIT_NPROC, before)
     expect_a_session(calm)
 
 
@@ -421,19 +441,13 @@ def test_no_process_left_is_a_typed_refusal_and_passes(
 def test_every_descriptor_that_is_missing_is_a_typed_refusal_and_passes(
     keeper: keepers.Process, calm: client.Keeper
 ) -> None:
-    def limit(most: int) -> None:
-        resource.prlimit(keeper.pid, resource.RLIMIT_NOFILE, (most, hard))
-
-    def last_used() -> int:
-        return max(int(fd) for fd in os.listdir(f"/proc/{keeper.pid}/fd"))
-
-    hard = resource.prlimit(keeper.pid, resource.RLIMIT_NOFILE)[1]
-    used = last_used()
+    enough = soft_limit(keeper.pid, resource.RLIMIT_NOFILE)
+    used = max(int(fd) for fd in os.listdir(f"/proc/{keeper.pid}/fd"))
     refusals = 0
     try:
         # From "not one more" on, so that each place that opens something fails once.
         for more in range(1, 60):
-            limit(used + more)
+            keepers.set_limit(keeper.pid, resource.RLIMIT_NOFILE, used + more)
             try:
                 session = calm.create("bare", "session", keepers.UNUSUAL)
             except client.KeeperError as error:
@@ -446,7 +460,7 @@ def test_every_descriptor_that_is_missing_is_a_typed_refusal_and_passes(
         else:
             raise AssertionError("never enough")
     finally:
-        limit(hard)
+        keepers.set_limit(keeper.pid, resource.RLIMIT_NOFILE, enough)
     assert refusals > 4
     expect_a_session(calm)
 
@@ -455,16 +469,16 @@ def test_every_descriptor_that_is_missing_is_a_typed_refusal_and_passes(
 def test_a_client_that_cannot_be_accepted_waits_and_costs_nothing(
     keeper: keepers.Process, calm: client.Keeper
 ) -> None:
-    hard = resource.prlimit(keeper.pid, resource.RLIMIT_NOFILE)[1]
-    resource.prlimit(keeper.pid, resource.RLIMIT_NOFILE, (3, hard))
+    enough = soft_limit(keeper.pid, resource.RLIMIT_NOFILE)
+    keepers.set_limit(keeper.pid, resource.RLIMIT_NOFILE, 3)
     try:
         spent = census.cpu_seconds(keeper.pid)
-        waiting = keeper.connect()
         logged = keeper.stderr.count("accepting a client")
+        waiting = keeper.connect()
         assert census.until(lambda: keeper.stderr.count("accepting a client") >= logged + 5)
         assert census.cpu_seconds(keeper.pid) - spent < 0.3
     finally:
-        resource.prlimit(keeper.pid, resource.RLIMIT_NOFILE, (hard, hard))
+        keepers.set_limit(keeper.pid, resource.RLIMIT_NOFILE, enough)
     assert waiting.info()["sessions"] == 1
     waiting.close()
 
@@ -474,7 +488,7 @@ def test_a_zygote_without_descriptors_is_replaced(
     keeper: keepers.Process, calm: client.Keeper
 ) -> None:
     old = keeper.roles().zygotes["bare"]
-    resource.prlimit(old, resource.RLIMIT_NOFILE, (8, 8))
+    keepers.set_limit(old, resource.RLIMIT_NOFILE, 8)
 
     with pytest.raises(client.KeeperError) as error:
         calm.create("bare")
