@@ -82,7 +82,7 @@ Problem creation_problem(const Error& error) {
     problem.code = "invalid_field";
   }
   if (error.code == Code::unavailable || error.code == Code::timed_out ||
-      error.code == Code::internal) {
+      error.code == Code::over_limit || error.code == Code::internal) {
     problem.status = http::status::service_unavailable;
     problem.code = "no_capacity";
     problem.retry_after_s = 1;

@@ -223,7 +223,9 @@ class Run {
 Result<Execution> run(Caller& caller, Channel& channel, std::uint64_t id,
                       const wire::Execute& request, const Bounds& bounds) {
   const bool watched = bounds.time.count() > 0;
-  if (Status s = channel.execute(id, request); !s) return std::move(s.error());
+  // If the worker is gone already, the keeper knows why.
+  if (Status s = channel.execute(id, request); !s && s.error().code != Code::unavailable)
+    return std::move(s.error());
   if (watched) {
     const auto most = static_cast<std::uint64_t>(bounds.time.count());
     if (Status s = caller.engine().post(wire::Watch{channel.session(), id, most}); !s)

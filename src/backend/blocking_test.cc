@@ -80,7 +80,7 @@ TEST_F(BlockingTest, IgnoresLateWordsOfAnEarlierExecution) {
   EXPECT_EQ(execution->finished->exit_code, 0);
 }
 
-TEST_F(BlockingTest, TakesTheKeepersWordForADeath) {
+TEST_F(BlockingTest, AsksTheKeeperWhyAWorkerIsGone) {
   ASSERT_EQ(::write(session.out.get(), "last words", 10), 10);
   session.worker.reset();
   session.out.reset();
@@ -89,8 +89,11 @@ TEST_F(BlockingTest, TakesTheKeepersWordForADeath) {
 
   Result<Execution> execution = run(*caller, *session.channel, 1, kCell);
 
-  ASSERT_FALSE(execution) << "there was nobody to send it to";
-  EXPECT_EQ(execution.error().code, Code::unavailable);
+  ASSERT_TRUE(execution);
+  EXPECT_FALSE(execution->finished);
+  ASSERT_TRUE(execution->death);
+  EXPECT_EQ(execution->death->cause, Cause::oom);
+  EXPECT_EQ(execution->out.bytes, "last words");
 }
 
 TEST_F(BlockingTest, ReportsADeathInTheMiddle) {

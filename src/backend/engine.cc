@@ -13,7 +13,7 @@ namespace vitrine::backend {
 
 namespace {
 
-constexpr std::size_t kHandoverFds = 3;
+constexpr int kHandoverFds = 3;
 
 }  // namespace
 
@@ -60,16 +60,16 @@ Result<std::optional<FromKeeper>> Engine::receive() {
   auto& numbered = std::get<wire::NumberedReply>(*decoded);
   Answer answer{.number = numbered.number, .reply = std::move(numbered.reply)};
   if (const auto* opened = std::get_if<wire::Opened>(&answer.reply)) {
-    if (fds.size() < kHandoverFds)
+    if (fds.size() < std::size_t{kHandoverFds})
       return Error{Code::invalid_argument, "the keeper opened a session without its descriptors"};
     answer.opened = Handover{.session = opened->session,
                              .source = opened->source,
                              .socket = std::move(fds[0]),
                              .out = std::move(fds[1]),
                              .err = std::move(fds[2])};
-  } else {
-    answer.fds = std::move(fds);
+    fds.erase(fds.begin(), fds.begin() + kHandoverFds);
   }
+  answer.fds = std::move(fds);
   return std::optional<FromKeeper>(std::move(answer));
 }
 

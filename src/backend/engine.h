@@ -29,8 +29,8 @@ struct Handover {
   Fd err;
 };
 
-// The answer to the request of this number. `opened` for Create, Reset and Attach; descriptors of
-// any other reply are in `fds`.
+// The answer to the request of this number. `opened` for Create, Reset and Attach; all other
+// descriptors are in `fds`.
 struct Answer {
   std::uint32_t number = 0;
   wire::Reply reply;

@@ -364,6 +364,7 @@ void wait_for_keeper(int control) {
   inside.init_program = ::fcntl(config.init_program, F_DUPFD_CLOEXEC, 100);
   if (control != 100 || inside.init_program != 101) ::_exit(125);
   if (close_all(3, 99) != 0 || close_all(102, ~0U) != 0) ::_exit(125);
+  ::setsid();  // Ctrl-C in the keeper's terminal is for the keeper
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -125,6 +125,7 @@ Status Front::spawn() {
         ::dup2(listener, kFrontListener) < 0 || ::dup2(ready, kFrontReady) < 0)
       ::_exit(125);
     ::syscall(SYS_close_range, kFrontReady + 1, ~0U, 0);
+    ::setsid();  // Ctrl-C in the keeper's terminal is for the keeper, which lets us finish
     for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);

@@ -353,13 +353,15 @@ bool Rooms::can_refresh(const Room& room) const {
 }
 
 bool Rooms::waits_for_message(const Room& room) const {
-  // "45 0x3ff ...": the call that its main thread is in, and its first argument.
+  // "271 0x7ffd... 0x1 0x0 ...": its main thread is in ppoll, for one descriptor and for ever.
   const std::string path = "/proc/" + std::to_string(room.worker.pid) + "/syscall";
   Result<std::string> call = read_file(AT_FDCWD, path.c_str(), 4096);
   long number = -1;
-  unsigned long first = 0;
-  return room.worker.pid > 0 && call && std::sscanf(call->c_str(), "%ld %lx", &number, &first) == 2 &&
-         number == SYS_recvfrom && first == jail::kSessionSocket;
+  unsigned long count = 0;
+  unsigned long timeout = 1;
+  return room.worker.pid > 0 && call &&
+         std::sscanf(call->c_str(), "%ld %*x %lx %lx", &number, &count, &timeout) == 3 &&
+         number == SYS_ppoll && count == 1 && timeout == 0;
 }
 
 bool Rooms::used_the_network(const Shell& shell) const {

@@ -125,6 +125,9 @@ Result<wire::Opened> Sessions::attach(std::uint64_t id, std::uint64_t owner) {
   Result<Session*> session = find_live(id);
   if (!session) return std::move(session.error());
   (*session)->owner = owner;
+  // The client before may not have lived to hear it.
+  if (const std::uint64_t overdue = (*session)->overdue; overdue != 0)
+    loop_.after({}, [this, owner, id, overdue] { notify_(owner, wire::TimedOut{id, overdue}); });
   return wire::Opened{id, Source::warm};
 }
 
@@ -174,6 +177,7 @@ Status Sessions::watch(const wire::Watch& request) {
   constexpr std::uint64_t kDay = 24ull * 3600 * 1000;
   const std::uint64_t id = request.session;
   (*session)->watched = request.execution;
+  (*session)->overdue = 0;
   (*session)->deadline =
       loop_.after(std::chrono::milliseconds(std::min(request.milliseconds, kDay)),
                   [this, id] { deadline_passed(id); });
@@ -195,6 +199,7 @@ void Sessions::unwatch_now(Session& session) {
 
 void Sessions::deadline_passed(std::uint64_t id) {
   Session& session = sessions_.at(id);
+  session.overdue = session.watched;
   notify_(session.owner, wire::TimedOut{id, session.watched});
   rooms_.signal(*session.room, wire::stack_signal(), session.watched);
   rooms_.signal(*session.room, wire::interrupt_signal(), session.watched);
@@ -202,7 +207,10 @@ void Sessions::deadline_passed(std::uint64_t id) {
     Session& late = sessions_.at(id);
     late.deadline = 0;
     // Without a client nobody has read that it yielded; the kernel knows what it is waiting for.
-    if (!connected_(late.owner) && rooms_.waits_for_message(*late.room)) return;
+    if (!connected_(late.owner) && rooms_.waits_for_message(*late.room)) {
+      late.watched = 0;
+      return;
+    }
     late.killing = Cause::timeout;
     rooms_.kill_worker(*late.room);
   });

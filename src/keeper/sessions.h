@@ -66,6 +66,7 @@ class Sessions {
     std::optional<Death> death = {};
     std::optional<Cause> killing = {};     // why we are about to kill its worker
     std::uint64_t watched = 0;             // execution
+    std::uint64_t overdue = 0;             // execution whose time was up
     TimerId deadline = 0;
     Done after_fill = {};                  // it is to be ended as soon as it is made
   };

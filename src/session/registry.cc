@@ -130,20 +130,32 @@ Journal Registry::journal() {
 void Registry::begun(Execution& execution) {
   if (execution.record.id.empty()) execution.record.id = new_id();
   execution.record.started_at = now_rfc3339();
-  (void)store_.begin_execution({.id = execution.record.id,
-                                .session = execution.record.session,
-                                .number = execution.number,
-                                .code = execution.record.code,
-                                .started_at = execution.record.started_at,
-                                .state = "running",
-                                .record = ""});
+  if (!is_kept(execution)) return;
+  Status stored = store_.begin_execution({.id = execution.record.id,
+                                          .session = execution.record.session,
+                                          .number = execution.number,
+                                          .code = execution.record.code,
+                                          .started_at = execution.record.started_at,
+                                          .state = "running",
+                                          .record = ""});
+  if (!stored) execution.add_note("this execution could not be stored: " + stored.error().message);
+}
+
+// The history of a one-shot could never be asked for: its session is gone with the answer.
+bool Registry::is_kept(const Execution& execution) const {
+  auto found = sessions_.find(execution.record.session);
+  return found == sessions_.end() || found->second->spec.lifetime == Lifetime::session;
 }
 
 void Registry::ended(Execution& execution) {
   if (execution.record.id.empty()) execution.record.id = new_id();
   ++counters_.outcomes[static_cast<std::size_t>(execution.record.outcome)];
-  if (Status s = store_.finish_execution(execution.record.id, to_json_(execution.record)); !s)
-    execution.record.notes.push_back("this result could not be stored: " + s.error().message);
+  if (is_kept(execution)) {
+    Status stored = store_.finish_execution(execution.record.id, to_json_(execution.record));
+    if (!stored)
+      execution.record.notes.push_back("this result could not be stored: " +
+                                       stored.error().message);
+  }
   if (on_finished) on_finished(execution.record);
 }
 
@@ -292,7 +304,25 @@ void Registry::rest_idle() {
   }
 }
 
-Task<Status> Registry::adopt_one(const store::SessionRow& row, bool dead) {
+namespace {
+
+// The cause as the store has it.
+Death death_from_json(const std::string& text) {
+  Death death{.cause = Cause::killed, .code = 9};
+  boost::system::error_code failed;
+  const json::value parsed = json::parse(text.empty() ? "{}" : text, failed);
+  const json::object* in = failed ? nullptr : parsed.if_object();
+  if (in == nullptr || !in->contains("cause") || !in->contains("code")) return death;
+  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(Cause::killed); ++i)
+    if (in->at("cause").is_string() && in->at("cause").as_string() == to_string(Cause{i}))
+      death.cause = Cause{i};
+  if (in->at("code").is_int64()) death.code = static_cast<std::int32_t>(in->at("code").as_int64());
+  return death;
+}
+
+}  // namespace
+
+Task<Status> Registry::adopt_one(const store::SessionRow& row, bool dead, std::uint64_t watched) {
   auto session = std::make_shared<Session>(executor_, keeper_, journal(), row.id,
                                            spec_from_json(row.spec));
   session->created_at = row.created_at;
@@ -302,14 +332,14 @@ Task<Status> Registry::adopt_one(const store::SessionRow& row, bool dead) {
   Result<std::optional<store::ExecRow>> running = store_.running_execution(row.id);
   if (!running) co_return std::move(running.error());
   if (dead) {
-    session->restore(*running);
-    session->died(Death{.cause = Cause::killed, .code = 9});
+    session->restore(*running, watched);
+    session->died(death_from_json(row.cause));
     co_return ok();
   }
   backend::KeeperReply reply = co_await keeper_.call(wire::Attach{row.engine});
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
-  session->restore(*running);
+  session->restore(*running, watched);
   if (!opened || fds.size() < 3) {
     session->died(Death{.cause = Cause::killed, .code = 9});
     co_return ok();
@@ -334,8 +364,9 @@ Task<Status> Registry::adopt(std::string keeper_instance) {
       continue;
     }
     const bool dead = found->dead;
+    const std::uint64_t watched = found->execution;
     listed->sessions.erase(found);
-    if (Status s = co_await adopt_one(row, dead); !s) co_return s;
+    if (Status s = co_await adopt_one(row, dead, watched); !s) co_return s;
   }
   // What is left was never acknowledged to anybody.
   for (const auto& orphan : listed->sessions) keeper_.post(wire::End{orphan.session});

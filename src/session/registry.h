@@ -60,7 +60,8 @@ class Registry {
   Journal journal();
   void begun(Execution& execution);
   void ended(Execution& execution);
-  Task<Status> adopt_one(const store::SessionRow& row, bool dead);
+  bool is_kept(const Execution& execution) const;
+  Task<Status> adopt_one(const store::SessionRow& row, bool dead, std::uint64_t watched);
 
   asio::any_io_executor executor_;
   backend::KeeperLink& keeper_;

@@ -22,6 +22,7 @@ namespace {
 // An execution that lasts is put under the keeper's watch; most are over long before.
 constexpr std::chrono::milliseconds kUnwatched{20};
 constexpr std::chrono::milliseconds kStackTime{1000};
+constexpr std::chrono::milliseconds kDeathNotice{300};
 constexpr std::size_t kMaxBacklog = 256 * 1024;
 constexpr std::size_t kReadSize = 64 * 1024;
 
@@ -126,7 +127,7 @@ void Session::disconnect() {
   connection_.reset();
 }
 
-void Session::restore(const std::optional<store::ExecRow>& running) {
+void Session::restore(const std::optional<store::ExecRow>& running, std::uint64_t watched) {
   if (!running) return;
   ExecRequest request{.code = running->code};
   current_ = std::make_shared<Execution>(executor_, std::move(request),
@@ -138,7 +139,9 @@ void Session::restore(const std::optional<store::ExecRow>& running) {
   current_->number = running->number;
   current_->started = std::chrono::steady_clock::now();
   current_->add_note("the server was restarted while this ran: output from before is missing");
-  arm_watch();
+  // The keeper has kept the deadline it was told; only what it never heard of gets a new one.
+  current_->watched = watched == current_->number;
+  if (!current_->watched) arm_watch();
 }
 
 Result<std::shared_ptr<Execution>> Session::execute(ExecRequest request) {
@@ -272,7 +275,11 @@ Task<void> Session::read_frames(std::shared_ptr<Connection> connection) {
     if (failed || connection->over) co_return;
     if (!take_frames(*connection)) break;
   }
-  // The worker closed its end and may still live: nothing it does can be believed any more.
+  // The worker closed its end. Usually it is dead, and the keeper is about to say why; if it lives on,
+  // nothing it does can be believed any more.
+  asio::steady_timer pause(executor_, kDeathNotice);
+  error_code ignored;
+  co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   if (!connection->over && !death) keeper_.post(wire::Kill{engine});
 }
 
@@ -286,7 +293,6 @@ Task<void> Session::read_pipe(std::shared_ptr<Connection> connection, Stream str
     if (failed || connection->over) co_return;
     if (!current_) {
       // Nothing runs: what comes now belongs to the next execution, and stays in the pipe for it.
-      touch();
       asio::steady_timer pause(executor_, std::chrono::milliseconds(50));
       co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, failed));
       continue;
@@ -409,6 +415,13 @@ void Session::conclude(Outcome outcome, int exit_code, bool state_kept) {
   if (!death) begin_next();
 }
 
+void Session::never_began(Execution& execution, const char* note) {
+  journal_.begun(execution);
+  execution.add_note(note);
+  execution.finish();
+  journal_.ended(execution);
+}
+
 void Session::break_off(const Error& why) {
   if (connection_) connection_->over = true;
   notes.push_back("the worker broke the protocol and was ended: " + why.message);
@@ -423,8 +436,7 @@ void Session::interrupt(const Execution* execution) {
     queue_.erase(waiting);
     dropped->record.outcome = Outcome::interrupted;
     dropped->record.exit_code = 130;
-    dropped->add_note("it was waiting and never began");
-    dropped->finish();
+    never_began(*dropped, "it was waiting and never began");
     return;
   }
   if (current_ && (execution == nullptr || current_.get() == execution))
@@ -464,8 +476,7 @@ void Session::died(const Death& how) {
     waiting->record.outcome = Outcome::crashed;
     waiting->record.exit_code = 1;
     waiting->record.state_kept = false;
-    waiting->add_note("it never began: the session died before its turn");
-    waiting->finish();
+    never_began(*waiting, "it never began: the session died before its turn");
   }
   disconnect();
 }

@@ -61,7 +61,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void connect(std::uint64_t engine, Lines lines, Line line);
   void disconnect();
   // Before connect() of an adopted one: the execution that was running when the front before died.
-  void restore(const std::optional<store::ExecRow>& running);
+  // `watched` is the one whose deadline the keeper has.
+  void restore(const std::optional<store::ExecRow>& running, std::uint64_t watched);
 
   // Queues it. `unavailable` = the session is dead, `over_limit` = the queue is full.
   Result<std::shared_ptr<Execution>> execute(ExecRequest request);
@@ -102,6 +103,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Task<void> flush(std::shared_ptr<Connection> connection);
   void drain_pipes();
   void conclude(Outcome outcome, int exit_code, bool state_kept);
+  void never_began(Execution& execution, const char* note);
   void break_off(const Error& why);
   void arm_watch();
 

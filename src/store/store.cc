@@ -82,7 +82,8 @@ class Statement {
 
 struct Store::Statements {
   Statement put_session, set_state, set_engine, sessions_of, end_sessions, lose_executions;
-  Statement begin, finish, running, one, page, prune_executions, prune_sessions;
+  Statement begin, finish, running, one, page, prune_executions, prune_sessions,
+      forget_sessions;
 };
 
 Store::Store(sqlite3* database, std::string directory, Retention retention)
@@ -181,7 +182,11 @@ Status Store::prepare() {
       s.prune_sessions.compile(
           database_,
           "DELETE FROM executions WHERE session IN (SELECT id FROM sessions WHERE state='ended' "
-          "ORDER BY created_at DESC LIMIT -1 OFFSET ?) RETURNING record");
+          "ORDER BY created_at DESC LIMIT -1 OFFSET ?) RETURNING record") &&
+      s.forget_sessions.compile(
+          database_,
+          "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE state='ended' "
+          "ORDER BY created_at DESC LIMIT -1 OFFSET ?)");
   return ready ? ok() : Status(failure("preparing statements"));
 }
 
@@ -278,7 +283,9 @@ Status Store::prune(const std::string& session) {
   if (!statements_->prune_executions.with(session)
            .with(std::uint64_t{retention_.executions_per_session})
            .run(remove_blob) ||
-      !statements_->prune_sessions.with(std::uint64_t{retention_.ended_sessions}).run(remove_blob))
+      !statements_->prune_sessions.with(std::uint64_t{retention_.ended_sessions})
+           .run(remove_blob) ||
+      !statements_->forget_sessions.with(std::uint64_t{retention_.ended_sessions}).run())
     return failure("removing old executions");
   return ok();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "zygote/channel.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -18,11 +19,14 @@ std::string python_version;  // set once, before the first fork
 
 void set_python_version(std::string version) { python_version = std::move(version); }
 
-Result<std::optional<wire::Message>> Channel::receive() {
+Result<std::optional<wire::Message>> Channel::receive(const sigset_t& open) {
   if (broken_) return Error{Code::unavailable, "the client broke the protocol"};
   static char datagram[wire::kMaxFrame];
-  const ssize_t got = ::recv(socket_, datagram, sizeof datagram, 0);
-  if (got < 0 && errno == EINTR) return Error{Code::timed_out, "a signal came"};
+  pollfd readable{.fd = socket_, .events = POLLIN, .revents = 0};
+  if (::ppoll(&readable, 1, nullptr, &open) < 0) return Error{Code::timed_out, "a signal came"};
+  const ssize_t got = ::recv(socket_, datagram, sizeof datagram, MSG_DONTWAIT);
+  if (got < 0 && (errno == EINTR || errno == EAGAIN))
+    return Error{Code::timed_out, "a signal came"};
   if (got < 0) return Error::from_errno("reading the session socket");
   if (got == 0) return Error{Code::unavailable, "the session socket is closed"};
   Result<wire::Frame> frame = wire::decode_frame({datagram, static_cast<std::size_t>(got)});

@@ -5,6 +5,8 @@
 // Threading: one thread receives; any thread may send, one message at a time.
 #pragma once
 
+#include <signal.h>
+
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -23,7 +25,8 @@ class Channel {
 
   // One datagram, then: a whole message, nothing yet, or why it is over. `timed_out` = a signal
   // interrupted the wait, `unavailable` = the client is gone or breaks the protocol, for good. Requests to replay are answered here.
-  Result<std::optional<wire::Message>> receive();
+  // `open` is the signal mask while it waits.
+  Result<std::optional<wire::Message>> receive(const sigset_t& open);
 
   // Sends a message of the execution in as many frames as it needs, and remembers it. Blocks while
   // the client does not read. What a thread says of an execution that is over is dropped.

@@ -3,9 +3,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "jail/seccomp.h"
 #include "jail/worker.h"
 #include "wire/messages.h"
+#include "wire/signals.h"
 #include "zygote/channel.h"
 #include "zygote/fork_loop.h"
 #include "zygote/signals.h"
@@ -83,6 +86,7 @@ PyObject* py_serve_forks(PyObject*, PyObject* args) {
   worker_pid = ::getpid();
   channel = std::make_unique<Channel>(jail::kSessionSocket);
   install_signals(jail::kSessionSocket);
+  ::setvbuf(stdout, nullptr, _IOLBF, 0);  // what C code prints appears line by line, as on a terminal
   return PyBool_FromLong(forked->rehearse ? 1 : 0);
 }
 
@@ -91,6 +95,25 @@ PyObject* py_ready(PyObject*, PyObject*) {
   if (Status s = channel->send_ready(); !s) return raise(s.error());
   Py_RETURN_NONE;
 }
+
+// Keeps the interrupt signal away from this thread while it lives.
+class SignalGate {
+ public:
+  SignalGate() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, wire::interrupt_signal());
+    sigaddset(&set, SIGINT);
+    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+  }
+  ~SignalGate() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalGate(const SignalGate&) = delete;
+  SignalGate& operator=(const SignalGate&) = delete;
+  const sigset_t& open() const { return before_; }
+
+ private:
+  sigset_t before_{};
+};
 
 PyObject* text_object(const std::string& text) {
   return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
@@ -175,8 +198,14 @@ PyObject* py_receive(PyObject*, PyObject*) {
   if (raise_unless_worker() == nullptr) return nullptr;
   for (;;) {
     Result<std::optional<wire::Message>> message = std::optional<wire::Message>{};
+    // Blocked until the wait itself lets it in: an interrupt that came just before would be missed.
+    const SignalGate gate;
+    if (PyErr_CheckSignals() != 0) {
+      if (executing() != 0) return nullptr;
+      PyErr_Clear();
+    }
     Py_BEGIN_ALLOW_THREADS;
-    message = channel->receive();
+    message = channel->receive(gate.open());
     Py_END_ALLOW_THREADS;
     if (message) {
       if (!*message) continue;
@@ -195,6 +224,7 @@ PyObject* py_receive(PyObject*, PyObject*) {
 PyObject* send(wire::Type type, unsigned long long id, const std::string& payload) {
   if (raise_unless_worker() == nullptr) return nullptr;
   Status sent;
+  ::fflush(stdout);  // what C code printed before comes before it
   Py_BEGIN_ALLOW_THREADS;
   sent = channel->send(type, id, payload);
   Py_END_ALLOW_THREADS;

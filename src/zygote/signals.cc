@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <cstring>
 #include <string_view>
 
@@ -29,6 +30,8 @@ namespace {
 
 std::atomic<std::uint64_t> running{0};
 std::atomic<bool> interrupted{false};
+timer_t kicker{};
+bool has_kicker = false;
 int session_socket = -1;
 pid_t worker_pid = -1;
 PyInterpreterState* interpreter = nullptr;
@@ -85,6 +88,17 @@ void send_stack() {
   ::sendmsg(session_socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+// An interrupt that comes just before a blocking call is noted by Python, but the call still blocks.
+// So the signal comes again, saying nothing new (SI_TIMER), only breaking calls off, until the
+// execution is over.
+void kick_again(bool on) {
+  if (!has_kicker) return;
+  constexpr long kMillisecond = 1'000'000;
+  itimerspec often{};
+  if (on) often = {.it_interval = {0, 100 * kMillisecond}, .it_value = {0, 10 * kMillisecond}};
+  ::timer_settime(kicker, 0, &often, nullptr);
+}
+
 void on_stack(int, siginfo_t* info, void*) {
   const int before = errno;
   if (meant_for_now(info)) send_stack();
@@ -97,6 +111,7 @@ void on_interrupt(int signal, siginfo_t* info, void*) {
     if (static_cast<pid_t>(::syscall(SYS_gettid)) == worker_pid) {
       interrupted.store(true);
       PyErr_SetInterruptEx(SIGINT);
+      kick_again(true);
     } else {
       // Only the main thread runs Python's handlers, and only its system calls should break off.
       ::syscall(SYS_rt_tgsigqueueinfo, worker_pid, worker_pid, signal, info);
@@ -123,10 +138,16 @@ void install_signals(int socket) {
   interpreter = PyInterpreterState_Get();
   install(wire::stack_signal(), on_stack);
   install(wire::interrupt_signal(), on_interrupt);
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = wire::interrupt_signal();
+  event._sigev_un._tid = worker_pid;
+  has_kicker = ::timer_create(CLOCK_MONOTONIC, &event, &kicker) == 0;
 }
 
 void set_executing(std::uint64_t execution) {
   if (execution != 0) interrupted.store(false);
+  else if (interrupted.load()) kick_again(false);
   running.store(execution);
 }
 

@@ -127,6 +127,27 @@ def test_a_request_in_the_gap_waits_for_the_next_front(server: Server, session: 
         server.wait_for_front(pid)
 
 
+def test_code_sent_before_the_worker_knows_the_new_front(server: Server, session: Session) -> None:
+    """The same moment, held open: the worker is stopped, so its greeting comes after the request."""
+    worker = session.worker()
+    session.run("x = 1")
+    session.run("'an old result'")
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        server.kill_front()
+        task = session.background("print('new')\n'new', x")
+    finally:
+        os.kill(worker, signal.SIGCONT)
+
+    answer = task.result()
+    assert answer.status == 200, answer
+    assert answer.json["outcome"] == "ok", answer
+    assert answer.json["results"] == [{"text/plain": "('new', 1)"}], answer
+    assert answer.json["stdout"] == "new\n"
+    assert session.value("x") == "1", "the session lives on"
+    assert len(session.history()) == 5
+
+
 @pytest.mark.parametrize("kind", ["plain", "stream"])
 def test_a_running_execution_survives(server: Server, session: Session, kind: str) -> None:
     session.run("x = 1")

@@ -339,11 +339,13 @@ class Session:
             name, session, value = event
             if session != self.id:
                 continue
-            self.keeper.events.remove(event)
             if name == "died":
                 execution.death = value
             elif value == execution.id:
                 execution.timed_out = True
+            elif execution.id == 0:
+                continue  # which one it is, is still to be learned
+            self.keeper.events.remove(event)
 
     def _drain(self, execution: Execution) -> None:
         self.keeper.pump_ready()

@@ -150,6 +150,13 @@ class KeeperProcess:
                 return int(line.split()[1])
         return 0
 
+    def descriptors(self) -> int:
+        """How many the keeper has open."""
+        try:
+            return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+        except PermissionError:
+            pytest.skip("needs root: looking into the keeper")
+
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()

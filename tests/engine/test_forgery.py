@@ -102,7 +102,7 @@ def test_frames_for_other_executions_end_none(session: Session) -> None:
 
 def test_a_worker_may_send_no_descriptor(process: KeeperProcess, session: Session) -> None:
     session.run(FORGE)
-    before = open_descriptors(process.process.pid) + open_descriptors()
+    before = process.descriptors() + open_descriptors()
     ran = session.begin(
         "for _ in range(100):\n"
         "    try: socket.send_fds(s, [frame(67, b'x', sequence=_)], [0] * 200)\n"
@@ -114,11 +114,11 @@ def test_a_worker_may_send_no_descriptor(process: KeeperProcess, session: Sessio
 
     assert (ran.claim, len(ran.notes)) == ("ok", 100)
     # The pools come and go meanwhile; what was sent is a hundred times more.
-    assert open_descriptors(process.process.pid) + open_descriptors() < before + 100
+    assert process.descriptors() + open_descriptors() < before + 100
 
 
-def open_descriptors(pid: int | str = "self") -> int:
-    return len(os.listdir(f"/proc/{pid}/fd"))
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
 
 
 @both_modes

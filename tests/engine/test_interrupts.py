@@ -70,11 +70,11 @@ def test_an_interrupt_while_waiting_for_input_ends_the_execution(session: Sessio
 
 
 def test_code_may_catch_an_interrupt_and_go_on(session: Session) -> None:
-    execution = begin_and_reach(
-        session,
-        "import time\ntry:\n    time.sleep(60)\n"
+    execution = session.begin(
+        "import time\ntry:\n    print('at it', flush=True)\n    time.sleep(60)\n"
         "except KeyboardInterrupt:\n    print('caught')\n'value'",
     )
+    session.wait(execution, until=lambda: b"at it\n" in execution.stdout)
 
     session.interrupt()
     session.wait(execution)

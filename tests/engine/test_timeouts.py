@@ -30,7 +30,7 @@ class Case:
 YIELDING = {
     "a sleep": "import time\ntime.sleep(60)  # here",
     "a loop in python": "x = 0\nwhile True: x += 1  # here",
-    "a nested call": "def f(n):\n    while True:\n        n += 1  # here\nf(0)",
+    "a nested call": "def f(n):\n    while True: n += 1  # here\nf(0)",
     "a lock that nobody releases": "import threading\nthreading.Lock().acquire()\nl = "
     "threading.Lock()\nl.acquire()\nl.acquire()  # here",
     "a thread that is joined": "import threading, time\nt = threading.Thread(target=time.sleep, "

@@ -29,3 +29,16 @@ def keeper(request: pytest.FixtureRequest) -> Iterator[keepers.Process]:
     """One keeper for a whole file: its tests leave it as they found it, and check that."""
     with keepers.started("--pool", "1", "--shells", "2", "--recycled", "0", uid=request.param) as one:
         yield one
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """A failure shows what its keeper had to say."""
+    outcome = yield
+    report = outcome.get_result()
+    if not report.failed:
+        return
+    for value in getattr(item, "funcargs", {}).values():
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, keepers.Process) and one.log.exists():
+                report.sections.append(("the keeper's log", one.stderr[-4000:]))

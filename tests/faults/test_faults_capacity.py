@@ -123,12 +123,17 @@ def test_a_zygote_is_replaced_when_it_has_many_children_and_they_live_on(uid: in
             session.end()
         with control.create("bare") as session:
             assert session.run("1 + 1").texts == ["2"]
-        everybody = census.belonging(keeper.pid, keeper.name, keeper.outer)
-        assert census.until(
-            lambda: len([p for p in everybody if is_zygote(p)]) == len(control.info()["zygotes"])
-        )
+        assert census.until(lambda: zygotes_of(keeper) == set(keeper.roles().zygotes.values()))
         assert control.events == []
 
 
-def is_zygote(pid: int) -> bool:
-    return census.alive(pid) and "boot.main" in census._text(f"/proc/{pid}/cmdline")
+def zygotes_of(keeper: keepers.Process) -> set[int]:
+    """Interpreters outside of any session."""
+    outer = census.namespace(keeper.roles().foundation, "pid")
+    return {
+        pid
+        for pid in census.belonging(keeper.pid, keeper.name, keeper.outer)
+        if census.alive(pid)
+        and census.namespace(pid, "pid") == outer
+        and "boot.main" in census._text(f"/proc/{pid}/cmdline")
+    }
