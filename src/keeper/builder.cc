@@ -359,11 +359,15 @@ void wait_for_keeper(int control) {
 
 // In the child: only its own descriptors, ordinary signals.
 [[noreturn]] void start_child(const BuilderConfig& config, int socket, int foundation) {
-  const int control = ::fcntl(socket, F_DUPFD_CLOEXEC, 100);
+  // The keeper may hold thousands: first out of the way of the two places, then down to them.
+  constexpr int control = 3;
   BuilderConfig inside = config;
-  inside.init_program = ::fcntl(config.init_program, F_DUPFD_CLOEXEC, 100);
-  if (control != 100 || inside.init_program != 101) ::_exit(125);
-  if (close_all(3, 99) != 0 || close_all(102, ~0U) != 0) ::_exit(125);
+  inside.init_program = 4;
+  const int high_socket = ::fcntl(socket, F_DUPFD_CLOEXEC, 5);
+  const int high_program = ::fcntl(config.init_program, F_DUPFD_CLOEXEC, 5);
+  if (high_socket < 0 || high_program < 0 || ::dup3(high_socket, control, O_CLOEXEC) < 0 ||
+      ::dup3(high_program, inside.init_program, O_CLOEXEC) < 0 || close_all(5, ~0U) != 0)
+    ::_exit(125);
   ::setsid();  // Ctrl-C in the keeper's terminal is for the keeper
   sigset_t none;
   sigemptyset(&none);

@@ -16,6 +16,7 @@
 
 #include "jail/landlock.h"
 #include "jail/seccomp.h"
+#include "jail/worker.h"
 #include "keeper/control.h"
 #include "keeper/doctor.h"
 #include "keeper/front.h"
@@ -177,6 +178,12 @@ Status Keeper::start(const Options& chosen) {
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
+  if (files.rlim_max < jail::kMaxDescriptors)
+    return Error{.code = Code::unsupported,
+                 .message = "at most " + std::to_string(files.rlim_max) +
+                            " descriptors may be open, and a session may use " +
+                            std::to_string(jail::kMaxDescriptors),
+                 .remedy = "raise the hard limit, for example with ulimit -Hn"};
 
   if (Status s = open_files(); !s) return s;
   if (Status s = compile(); !s) return s;

@@ -364,6 +364,13 @@ bool Rooms::waits_for_message(const Room& room) const {
          number == SYS_ppoll && count == 1 && timeout == 0;
 }
 
+bool Rooms::lost_to_memory(Room& room) const {
+  if (!room.shell->oom) return false;
+  Result<std::uint64_t> kills = room.shell->cgroup->oom_kills();
+  if (kills && *kills > room.oom_kills) room.killed_for_memory = true;
+  return room.killed_for_memory;
+}
+
 bool Rooms::used_the_network(const Shell& shell) const {
   const std::string path = "/proc/" + std::to_string(shell.init) + "/net/dev";
   Result<std::string> devices = read_file(AT_FDCWD, path.c_str(), 64 * 1024);

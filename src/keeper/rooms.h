@@ -78,6 +78,8 @@ class Rooms {
   void kill_worker(Room& room);
   // Its main thread waits for the client's next message: nothing is being executed.
   bool waits_for_message(const Room& room) const;
+  // The kernel has killed something in it for want of memory.
+  bool lost_to_memory(Room& room) const;
   Result<wire::Used> usage(const Room& room) const;
   Status freeze(Room& room, bool frozen);
 

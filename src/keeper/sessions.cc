@@ -149,6 +149,7 @@ void Sessions::worker_ended(std::uint64_t id, Death death) {
   Session* session = find(id);
   if (session == nullptr) return;
   unwatch_now(*session);
+  if (session->death) return;  // told already
   // Only a death that can be our doing: a worker that exited just before was not killed by us.
   const bool by_kill = death.cause == Cause::signalled && death.code == SIGKILL;
   if (session->killing && by_kill) death.cause = *session->killing;
@@ -188,6 +189,12 @@ Status Sessions::unwatch(const wire::Unwatch& request) {
   Session* session = find(request.session);
   if (session == nullptr) return no_such_session();
   if (session->watched == request.execution) unwatch_now(*session);
+  // The kernel may have taken a child of it, which the worker survived to tell of a good end.
+  if (session->room && !session->death && rooms_.lost_to_memory(*session->room)) {
+    session->death = Death{.cause = Cause::oom, .code = SIGKILL};
+    notify_(session->owner, wire::Died{session->id, *session->death});
+    rooms_.kill_worker(*session->room);
+  }
   return ok();
 }
 

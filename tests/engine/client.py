@@ -246,6 +246,7 @@ class Session:
         for message in execution.messages:
             execution.end_with(message)
         if execution.id:
+            self._take_events(execution)
             self.wait(execution, until=None if until is None else lambda: until(execution))
         return execution
 
@@ -337,15 +338,13 @@ class Session:
     def _take_events(self, execution: Execution) -> None:
         for event in list(self.keeper.events):
             name, session, value = event
-            if session != self.id:
-                continue
+            if session != self.id or (name == "timed_out" and not execution.id):
+                continue  # of another session, or of an execution that is not known yet
+            self.keeper.events.remove(event)
             if name == "died":
                 execution.death = value
             elif value == execution.id:
                 execution.timed_out = True
-            elif execution.id == 0:
-                continue  # which one it is, is still to be learned
-            self.keeper.events.remove(event)
 
     def _drain(self, execution: Execution) -> None:
         self.keeper.pump_ready()

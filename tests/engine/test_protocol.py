@@ -54,7 +54,7 @@ BAD_HEADERS = {
     "a wrong sequence": [frame_with(sequence=7)],
     "a datagram of 128 KiB": [frame_with() + bytes(128 * 1024)],
     "half a message": [wire.frame(wire.EXECUTE, 1, bytes(1000), 0, wire.MORE)],
-    "a thousand bad frames": [b"nonsense"] * 20,
+    "a thousand bad frames": [b"nonsense"] * 1000,
 }
 BAD_EXECUTES = {
     "no payload": b"",
@@ -79,10 +79,9 @@ def answers_or_dies(session: Session, execution: Execution) -> None:
 @both_modes
 @pytest.mark.parametrize("name", BAD_HEADERS)
 def test_a_session_outlives_or_ends_with_a_bad_frame(session: Session, name: str) -> None:
-    for datagram in BAD_HEADERS[name]:
-        session.channel.send(datagram)
-
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        for datagram in BAD_HEADERS[name]:
+            session.channel.send(datagram)
         session.execution = 1
         execution = session.begin("6 * 7")
         answers_or_dies(session, execution)

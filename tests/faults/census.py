@@ -57,8 +57,8 @@ def state(pid: int) -> str:
 
 
 def alive(pid: int) -> bool:
-    """Whether it may ever run again. A dead parent's children wait for the host's pid 1 to reap them,
-    and pid 1 of their namespace waits, killed, for that."""
+    """Whether it may ever run again. A dead keeper's children wait for the host's pid 1 to reap
+    them, and pid 1 of their namespace waits, killed, for that."""
     fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return bool(fields) and fields[0] not in "ZX" and not int(fields[6]) & PF_EXITING
 
@@ -226,9 +226,7 @@ def take(
         roles.name(pid) + ("" if alive(pid) else ", dead and not reaped") for pid in everybody
     )
     groups = cgroup_directories(name)
-    census.counts["cgroups"] = Counter(
-        re.sub(r"/s\d+", "/s#", str(group)) for group in groups
-    )
+    census.counts["cgroups"] = Counter(re.sub(r"/s\d+", "/s#", str(group)) for group in groups)
     # The builder stays in the network namespace of the last shell it made, dead or alive.
     kinds = {
         kind: {namespace(pid, kind) for pid in everybody if kind != "net" or pid != roles.builder}

@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import keepers  # noqa: E402
+import keepers
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,7 +27,9 @@ def long_run() -> bool:
 @pytest.fixture(scope="module", params=keepers.USERS, ids=lambda uid: f"uid{uid}")
 def keeper(request: pytest.FixtureRequest) -> Iterator[keepers.Process]:
     """One keeper for a whole file: its tests leave it as they found it, and check that."""
-    with keepers.started("--pool", "1", "--shells", "2", "--recycled", "0", uid=request.param) as one:
+    with keepers.started(
+        "--pool", "1", "--shells", "2", "--recycled", "0", uid=request.param
+    ) as one:
         yield one
 
 

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests" / "engine"))
 
 import client  # noqa: E402
+
 import wire  # noqa: E402
 
 BUILD = Path(os.environ.get("VITRINE_BUILD", ROOT / "build"))

@@ -198,7 +198,10 @@ def test_a_control_path_in_no_directory_is_refused(tmp_path: Path) -> None:
 @ROOT_ONLY
 def test_a_control_path_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
     refused(
-        "--control", str(tmp_path / "control"), uid=keepers.NOBODY, says="binding the control socket"
+        "--control",
+        str(tmp_path / "control"),
+        uid=keepers.NOBODY,
+        says="binding the control socket",
     )
 
 
@@ -264,6 +267,12 @@ def test_a_kernel_without_landlock_is_named(uid: int) -> None:
             assert session.run("1 + 1").texts == ["2"]
 
 
+@pytest.mark.parametrize("uid", keepers.USERS)
+@pytest.mark.parametrize("most", [16, 64, 1000])
+def test_too_few_descriptors_are_refused(most: int, uid: int) -> None:
+    refused(uid=uid, says="descriptors may be open", before=surroundings.limited(NOFILE=most))
+
+
 # ----------------------------------------------------------------------------------------- cgroups
 
 RLIMITS = "import resource; resource.getrlimit(resource.RLIMIT_DATA)[0] >> 20"
@@ -312,9 +321,7 @@ def test_without_the_memory_controller_alone_memory_is_still_limited() -> None:
 
 @pytest.mark.parametrize("mib", [8, 32, 200])
 def test_too_little_address_space_is_an_end_with_a_reason(mib: int) -> None:
-    keeper = keepers.Process(
-        *SMALL, uid=os.geteuid(), before=surroundings.limited(AS=mib << 20)
-    )
+    keeper = keepers.Process(*SMALL, uid=os.geteuid(), before=surroundings.limited(AS=mib << 20))
     try:
         assert not keeper.wait_ready(), "it started"
         assert keeper.process.returncode in (1, 127), keeper.stderr  # 127: the loader's own
@@ -408,7 +415,9 @@ def test_no_namespace_left_is_a_typed_refusal_and_passes(
 def test_no_cgroup_left_is_a_typed_refusal_and_passes(
     keeper: keepers.Process, calm: client.Keeper
 ) -> None:
-    groups = [g for g in census.cgroup_directories(keeper.name) if g.name == f"vitrine-{keeper.name}"]
+    groups = [
+        g for g in census.cgroup_directories(keeper.name) if g.name == f"vitrine-{keeper.name}"
+    ]
     limits = [g / "cgroup.max.descendants" for g in groups]
     limits = [limit for limit in limits if limit.exists()]
     if not limits:

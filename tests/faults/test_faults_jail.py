@@ -142,7 +142,9 @@ def sweep(
                 faults.set()
                 session.end()
                 assert made == whole, "a partial jail has run code"
-                assert "no signal leaves" in whole[0] or keeper.info()["isolation"]["landlock_abi"] < 6
+                assert (
+                    "no signal leaves" in whole[0] or keeper.info()["isolation"]["landlock_abi"] < 6
+                )
                 return steps
             finally:
                 faults.set()
@@ -191,9 +193,7 @@ def test_a_worker_of_a_recycled_shell_with_any_call_failing_is_refused_and_leave
     if keeper.uid != 0:
         pytest.skip("shells are recycled only where there are cgroups to empty them")
 
-    steps = sweep(
-        keeper, faults, False, lambda c: c.create("bare", "one_shot"), recycled=True
-    )
+    steps = sweep(keeper, faults, False, lambda c: c.create("bare", "one_shot"), recycled=True)
 
     assert WORKER_STEPS | {"scratch"} <= set(steps), WORKER_STEPS - set(steps)
     assert len(steps) > 80, steps

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -158,7 +159,7 @@ def test_a_kill_while_a_session_is_made_is_an_honest_refusal_or_a_death(
                 census.until(lambda: bool(shot))
         if isinstance(made, str):
             continue
-        if not census.until(lambda: control.list()[made.id][0], 0.2):
+        if not census.until(lambda one=made: control.list()[one.id][0], 0.2):
             assert made.run("1 + 1").texts == ["2"]
         made.end()
 
@@ -201,8 +202,7 @@ def zygote_pid(keeper: keepers.Process, variant: str) -> int:
 
 def respawned(keeper: keepers.Process, variant: str, old: int) -> bool:
     return any(
-        z["variant"] == variant and z["warm"] and z["pid"] != old
-        for z in keeper.info()["zygotes"]
+        z["variant"] == variant and z["warm"] and z["pid"] != old for z in keeper.info()["zygotes"]
     )
 
 
@@ -293,6 +293,24 @@ def test_a_killed_builder_comes_back_and_sessions_live_on(
         assert session.run("1 + 1").texts == ["2"]
 
 
+def test_builder_and_zygote_come_back_beside_many_sessions(
+    keeper: keepers.Process, control: client.Keeper, neighbour: client.Session
+) -> None:
+    """Many sessions mean high numbers of descriptors in the keeper."""
+    sessions = [control.create("bare") for _ in range(60)]
+    before = keeper.roles()
+
+    os.kill(before.builder, signal.SIGKILL)
+    os.kill(before.zygotes["bare"], signal.SIGKILL)
+
+    assert census.until(lambda: keeper.roles().builder not in (before.builder, -1))
+    assert census.until(lambda: respawned(keeper, "bare", before.zygotes["bare"]))
+    with control.create("bare", "session", keepers.UNUSUAL) as session:
+        assert session.run("1 + 1").texts == ["2"]
+    for session in sessions:
+        session.end()
+
+
 def test_a_builder_killed_with_requests_in_hand_gives_typed_refusals(
     keeper: keepers.Process, control: client.Keeper, neighbour: client.Session
 ) -> None:
@@ -361,6 +379,86 @@ def test_a_killed_foundation_ends_all_sessions_and_everything_starts_anew(
     assert keeper.roles().foundation != old
     with control.create("bare") as session:
         assert session.run("1 + 1").texts == ["2"]
+
+
+# ------------------------------------------------------------------------------- resets and ends
+
+
+def reset_body(session: client.Session, keep_files: bool) -> bytes:
+    return struct.pack("<QB", session.id, int(keep_files))
+
+
+@pytest.mark.parametrize("keep_files", [False, True], ids=["wipe", "keep"])
+def test_an_end_that_comes_during_a_reset_is_answered_and_leaves_nothing(
+    control: client.Keeper, neighbour: client.Session, keep_files: bool
+) -> None:
+    for _ in range(5):
+        session = control.create("bare")
+        reset = control.start(client.wire.RESET, reset_body(session, keep_files))
+        end = control.start(client.wire.END, struct.pack("<Q", session.id))
+
+        with contextlib.suppress(client.KeeperError):  # it may be through already
+            control.finish(reset)
+        control.finish(end)
+
+        assert session.id not in control.list()
+        session.close()
+
+
+def test_an_end_that_comes_during_a_create_is_answered_and_leaves_nothing(
+    control: client.Keeper, neighbour: client.Session
+) -> None:
+    for _ in range(5):
+        known = control.create("bare")
+        known.end()
+        request = bytes([0, 0]) + keepers.UNUSUAL.encode()
+        create = control.start(client.wire.CREATE, request)
+        end = control.start(client.wire.END, struct.pack("<Q", known.id + 1))
+
+        with pytest.raises(client.KeeperError) as refused:
+            control.finish(create)
+        control.finish(end)
+
+        assert refused.value.code == "unavailable"
+
+
+@pytest.mark.parametrize("keep_files", [False, True], ids=["wipe", "keep"])
+@pytest.mark.parametrize("delay_ms", [0.0, 1.0, 4.0])
+def test_a_kill_during_a_reset_is_an_honest_refusal_or_a_death(
+    keeper: keepers.Process,
+    control: client.Keeper,
+    neighbour: client.Session,
+    keep_files: bool,
+    delay_ms: float,
+) -> None:
+    for _ in range(3):
+        keeper.wait_full()
+        session = control.create("bare")
+        session.close()
+        with sniper(keeper, delay_ms / 1000):
+            reset = control.start(client.wire.RESET, reset_body(session, keep_files))
+            try:
+                control.finish(reset)
+            except client.KeeperError as error:
+                assert error.code in {*HONEST, "unsupported"}, error
+        with contextlib.suppress(client.KeeperError):  # a failed reset may have ended it
+            control.call(client.wire.END, struct.pack("<Q", session.id))
+        assert session.id not in control.list()
+
+
+@pytest.mark.parametrize("victim", [2, 1], ids=["worker", "init"])
+def test_a_reset_after_a_kill_gives_a_fresh_worker(
+    control: client.Keeper, neighbour: client.Session, victim: int
+) -> None:
+    session = control.create("bare")
+    session.run("x = 1")
+    os.kill(keepers.session_pids(session)[victim], signal.SIGKILL)
+    assert wait_death(session) == KILLED
+
+    session.reset()
+
+    assert session.run("'x' in globals()").texts == ["False"]
+    session.end()
 
 
 # --------------------------------------------------------------------------------------- clients
