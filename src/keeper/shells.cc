@@ -182,7 +182,7 @@ void Shells::read_builder() {
 
 void Shells::init_cloned(Build& build, const Cloned& cloned) {
   const std::uint64_t id = build.shell->id;
-  if (cloned.pid < 0) return fail(id, cloned.error);
+  if (cloned.pid < 0) return fail(id, last_words(build, cloned.error));
   Shell* shell = build.shell.get();
   shell->init = cloned.pid;
   reaper_.watch(shell->init, [this, id, shell](Ending) {
@@ -204,7 +204,7 @@ void Shells::read_channel(std::uint64_t id) {
     if (packet.error().code == Code::timed_out) return;
     if (packet.error().code != Code::unavailable) return fail(id, std::move(packet.error()));
     if (build.ready) return finish(id);  // exec closed the channel: init stands
-    return fail(id, died_while_built());
+    return fail(id, last_words(build, died_while_built()));
   }
   if (!packet->bytes.starts_with('\0'))
     return fail(id, Error::unpack(std::string_view(packet->bytes).substr(1)));
@@ -214,14 +214,15 @@ void Shells::read_channel(std::uint64_t id) {
   build.ready = true;
 }
 
-// Why a shell that is gone could not be built, if it could still tell.
+// Why a shell that is gone could not be built, if it could still tell. A peer that died before it
+// read everything is told first (ECONNRESET), and what it said after that; so look more than once.
 Error Shells::last_words(const Build& build, Error otherwise) {
-  for (;;) {
+  for (int look = 0; look < 3; ++look) {
     Result<Packet> packet = receive_packet(build.channel.get(), 4096, 2, Wait::dont);
-    if (!packet) return otherwise;
-    if (!packet->bytes.starts_with('\0'))
+    if (packet && !packet->bytes.starts_with('\0'))
       return Error::unpack(std::string_view(packet->bytes).substr(1));
   }
+  return otherwise;
 }
 
 void Shells::finish(std::uint64_t id) {

@@ -81,8 +81,7 @@ def start_keeper(mode: str) -> Iterator[Callable[..., KeeperProcess]]:
 
     yield start
     for one in started:
-        if one.alive():
-            one.kill()
+        one.kill()
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -7,6 +7,7 @@ whatever ends it.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import secrets
@@ -73,6 +74,13 @@ def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
             return False
         time.sleep(0.005)
     return True
+
+
+def remove_groups(group: Path) -> None:
+    """Empty cgroups, the inner ones first."""
+    for directory, _, _ in os.walk(group, topdown=False):
+        with contextlib.suppress(OSError):
+            os.rmdir(directory)
 
 
 class KeeperProcess:
@@ -158,8 +166,11 @@ class KeeperProcess:
             pytest.skip("needs root: looking into the keeper")
 
     def kill(self) -> None:
+        """The end without any order; also of one that is dead already."""
+        family = descendants(self.process.pid)
         self.process.kill()
         self.process.wait()
+        eventually(lambda: not family & processes().keys())
         self._remove()
 
     def stop(self) -> tuple[int, set[int]]:
@@ -177,6 +188,11 @@ class KeeperProcess:
             self.process.stdout.close()
         self.log.close()
         shutil.rmtree(self.directory, ignore_errors=True)
+        # What the next keeper of this name would sweep; there will be none.
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            for place in (controllers.removeprefix("name="), "" if controllers else "unified"):
+                remove_groups(Path(f"/sys/fs/cgroup/{place}{path}/vitrine-{self.name}"))
 
 
 running: dict[str, KeeperProcess] = {}

@@ -157,6 +157,23 @@ def test_no_interrupt_is_lost_on_the_way_into_a_system_call(keeper: Keeper, code
             assert execution.outcome == "interrupted"
 
 
+def test_the_stack_of_a_deadline_is_taken_before_the_interrupt_strikes(session: Session) -> None:
+    """Also where other threads could be given the one signal and the main thread the other."""
+    session.run(
+        "import threading, time\nlock = threading.Lock()\nlock.acquire()\n"
+        "for _ in range(30): threading.Thread(target=time.sleep, args=(99,), daemon=True).start()"
+    )
+
+    for number in range(2, 42):
+        ran = begin_and_reach(session, "lock.acquire()")
+        session.watch(ran.id, 0.005)
+        session.wait(ran)
+        session.verb(wire.UNWATCH, ran.id)
+
+        assert ran.claim == "interrupted"
+        assert f'File "<cell {number}>", line 2 in <module>' in ran.stacks[0]
+
+
 def test_the_stack_of_an_idle_session_is_nothing(session: Session) -> None:
     session.run("1")
 
