@@ -51,7 +51,8 @@ class Exchange {
                              std::vector<Header> headers = {}) = 0;
   // With `size` known a Content-Length is sent, else chunks.
   virtual Task<void> stream(http::status status, std::string_view type,
-                            std::optional<std::uint64_t> size, std::vector<Header> headers = {}) = 0;
+                            std::optional<std::uint64_t> size,
+                            std::vector<Header> headers = {}) = 0;
   virtual Task<bool> write(std::string_view part) = 0;  // false once the client is gone
   virtual Task<void> finish() = 0;
 

@@ -59,10 +59,8 @@ class DuplicateKeys {
   void array() {
     ++at_;
     for (space(); at_ < text_.size() && text_[at_] != ']' && !found_; space()) {
-      if (text_[at_] == ',')
-        ++at_;
-      else
-        value();
+      if (text_[at_] == ',') ++at_;
+      else value();
     }
     ++at_;
   }
@@ -99,7 +97,8 @@ std::variant<json::object, Problem> parse_object(const std::string& text, EmptyB
   json::value value = json::parse(text, failed, json::storage_ptr(), options);
   if (failed) return bad_json("the body is not valid JSON: " + failed.message());
   if (!value.is_object()) return bad_json("the body is JSON, but no object");
-  if (auto key = DuplicateKeys(text).find()) return bad_json("the key \"" + *key + "\" comes twice");
+  if (auto key = DuplicateKeys(text).find())
+    return bad_json("the key \"" + *key + "\" comes twice");
   return std::move(value.as_object());
 }
 

@@ -38,7 +38,7 @@ struct FileRoutes {
   Task<bool> archive(Exchange& exchange, Session& session, const std::string& path,
                      const std::string& name, int depth, std::size_t& entries);
   Task<Result<std::vector<wire::FilesListed::Entry>>> entries_of(Session& session,
-                                                                std::string path);
+                                                                 std::string path);
 };
 
 // A file name in a header: no quotes, no control bytes, and the exact one beside it in UTF-8.
@@ -143,13 +143,13 @@ Task<void> FileRoutes::get(Exchange& exchange) {
   KeeperReply reply = co_await registry.keeper().call(open);
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::FileOpened> opened = expect<wire::FileOpened>(std::move(reply));
-  if (!opened && opened.error().code == Code::conflict &&
-      exchange.query["archive"] == "tar")
+  if (!opened && opened.error().code == Code::conflict && exchange.query["archive"] == "tar")
     co_return co_await send_archive(exchange, *session, path);
   if (!opened) co_return co_await refuse(exchange, opened.error());
   if (fds.size() != 1)
-    co_return co_await respond(exchange, make_problem(http::status::internal_server_error, "internal",
-                                                      "the keeper sent no file", "try again"));
+    co_return co_await respond(exchange,
+                               make_problem(http::status::internal_server_error, "internal",
+                                            "the keeper sent no file", "try again"));
   std::vector<Header> headers{{"Content-Disposition", disposition(path)},
                               {"Accept-Ranges", "bytes"},
                               {"X-Content-Type-Options", "nosniff"},
@@ -204,8 +204,9 @@ Task<void> FileRoutes::put(Exchange& exchange) {
   Result<wire::FileOpened> opened = expect<wire::FileOpened>(std::move(reply));
   if (!opened) co_return co_await refuse(exchange, opened.error());
   if (fds.size() != 1)
-    co_return co_await respond(exchange, make_problem(http::status::internal_server_error, "internal",
-                                                      "the keeper sent no file", "try again"));
+    co_return co_await respond(exchange,
+                               make_problem(http::status::internal_server_error, "internal",
+                                            "the keeper sent no file", "try again"));
   Result<std::uint64_t> received = co_await receive(exchange, fds[0].get());
   if (!received) {
     registry.keeper().post(wire::RemoveFile{session->engine, opened->hidden});
@@ -238,7 +239,7 @@ std::string_view kind_name(FileKind kind) {
 }
 
 Task<Result<std::vector<wire::FilesListed::Entry>>> FileRoutes::entries_of(Session& session,
-                                                                          std::string path) {
+                                                                           std::string path) {
   std::vector<wire::FilesListed::Entry> all;
   std::string after;
   for (;;) {
@@ -259,18 +260,17 @@ Task<void> FileRoutes::list(Exchange& exchange) {
   std::string path = exchange.query["path"];
   while (path.ends_with('/')) path.pop_back();
   if (path == ".") path.clear();
-  if (exchange.query["archive"] == "tar")
-    co_return co_await send_archive(exchange, *session, path);
+  if (exchange.query["archive"] == "tar") co_return co_await send_archive(exchange, *session, path);
   Result<std::vector<wire::FilesListed::Entry>> entries = co_await entries_of(*session, path);
   if (!entries) co_return co_await refuse(exchange, entries.error());
   json::array files;
   for (const auto& entry : *entries) {
     if (entry.name.starts_with(".vitrine-upload-")) continue;
-    files.push_back(json::object{
-        {"name", json::string(wire::is_utf8(entry.name) ? entry.name : "?")},
-        {"type", json::string(kind_name(entry.kind))},
-        {"size", entry.size},
-        {"modified_ms", entry.modified_ms}});
+    files.push_back(
+        json::object{{"name", json::string(wire::is_utf8(entry.name) ? entry.name : "?")},
+                     {"type", json::string(kind_name(entry.kind))},
+                     {"size", entry.size},
+                     {"modified_ms", entry.modified_ms}});
   }
   const json::object listing{{"path", path}, {"files", std::move(files)}};
   co_await exchange.respond(http::status::ok, "application/json", json::serialize(listing));
@@ -304,8 +304,7 @@ Task<bool> FileRoutes::archive(Exchange& exchange, Session& session, const std::
   co_return true;
 }
 
-Task<void> FileRoutes::send_archive(Exchange& exchange, Session& session,
-                                    const std::string& path) {
+Task<void> FileRoutes::send_archive(Exchange& exchange, Session& session, const std::string& path) {
   // Before the answer begins: does the directory exist?
   const wire::Request request = wire::ListFiles{session.engine, path, ""};
   Result<wire::FilesListed> first =
@@ -326,9 +325,8 @@ void add_file_routes(Router& router, session::Registry& registry, std::uint64_t 
   auto files = std::make_shared<FileRoutes>(FileRoutes{registry, max_upload});
   const auto add = [&](http::verb method, const char* pattern, const char* summary,
                        Task<void> (FileRoutes::*member)(Exchange&)) {
-    router.add({method, pattern, summary, Access::ordinary, [files, member](Exchange& exchange) {
-                  return (*files.*member)(exchange);
-                }});
+    router.add({method, pattern, summary, Access::ordinary,
+                [files, member](Exchange& exchange) { return (*files.*member)(exchange); }});
   };
   add(http::verb::get, "/v1/sessions/{id}/files", "List a directory", &FileRoutes::list);
   add(http::verb::get, "/v1/sessions/{id}/files/{path...}", "Download", &FileRoutes::get);

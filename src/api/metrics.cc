@@ -94,9 +94,9 @@ std::string Metrics::text(const session::Registry& registry, const Server& serve
   line(out, "vitrine_session_deaths_total", "", static_cast<double>(counters.deaths));
   head(out, "vitrine_execution_seconds", "histogram", "Wall time of executions, by outcome.");
   for (std::size_t i = 0; i < executions_.size(); ++i)
-    out += executions_[i].text(
-        "vitrine_execution_seconds",
-        "outcome=\"" + std::string(to_string(static_cast<Outcome>(i))) + "\"");
+    out +=
+        executions_[i].text("vitrine_execution_seconds",
+                            "outcome=\"" + std::string(to_string(static_cast<Outcome>(i))) + "\"");
   head(out, "vitrine_create_seconds", "histogram", "Requests that created a session.");
   out += create_.text("vitrine_create_seconds", "");
   head(out, "vitrine_exec_request_seconds", "histogram", "Requests that executed code.");
@@ -118,7 +118,8 @@ std::string Metrics::text(const session::Registry& registry, const Server& serve
   const json::object* known = failed ? nullptr : parsed.if_object();
   if (known == nullptr) return out;
   head(out, "vitrine_pool", "gauge", "What waits to be used, by kind.");
-  if (const json::value* pools = known->if_contains("pools"); pools != nullptr && pools->is_object())
+  if (const json::value* pools = known->if_contains("pools");
+      pools != nullptr && pools->is_object())
     for (const auto& [name, value] : pools->as_object())
       if (value.is_number())
         line(out, "vitrine_pool", "kind=\"" + std::string(name) + "\"", value.to_number<double>());

@@ -20,7 +20,7 @@ class Histogram {
 
  private:
   static constexpr std::array<double, 14> kBounds{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
-                                                  0.1,    0.25,  0.5,    1,     2.5,  10,   60};
+                                                  0.1,    0.25,  0.5,    1,     2.5,  10,    60};
   std::array<std::uint64_t, 15> counts_{};
   std::uint64_t count_ = 0;
   double sum_ = 0;

@@ -105,21 +105,19 @@ Task<std::optional<json::object>> Native::body_of(Exchange& exchange, EmptyBody 
   Result<std::string> text = co_await exchange.body(config.max_body);
   if (!text) {
     if (text.error().code == Code::over_limit)
-      co_await respond(exchange,
-                       make_problem(http::status::payload_too_large, "too_large",
-                                    "the body is larger than " + std::to_string(config.max_body) +
-                                        " bytes",
-                                    "upload large data as a file and read it there"));
-    else
-      co_await respond(exchange, problem_of(text.error()));
+      co_await respond(exchange, make_problem(http::status::payload_too_large, "too_large",
+                                              "the body is larger than " +
+                                                  std::to_string(config.max_body) + " bytes",
+                                              "upload large data as a file and read it there"));
+    else co_await respond(exchange, problem_of(text.error()));
     co_return std::nullopt;
   }
   const std::string type = exchange.header("Content-Type");
   if (!text->empty() && !type.empty() && !type.starts_with("application/json")) {
-    co_await respond(exchange,
-                     make_problem(http::status::unsupported_media_type, "unsupported_media_type",
-                                  "the body is " + type + ", not JSON",
-                                  "send Content-Type: application/json"));
+    co_await respond(
+        exchange,
+        make_problem(http::status::unsupported_media_type, "unsupported_media_type",
+                     "the body is " + type + ", not JSON", "send Content-Type: application/json"));
     co_return std::nullopt;
   }
   auto parsed = parse_object(*text, empty);
@@ -141,8 +139,8 @@ Task<void> Native::create(Exchange& exchange) {
   if (!session) co_return co_await respond(exchange, creation_problem(session.error()));
   exchange.session_id = (*session)->id;
   const std::vector<Header> headers{{"Location", "/v1/sessions/" + (*session)->id}};
-  co_await exchange.respond(http::status::created, "application/json",
-                            session_json(**session), headers);
+  co_await exchange.respond(http::status::created, "application/json", session_json(**session),
+                            headers);
 }
 
 Task<void> Native::list(Exchange& exchange) {
@@ -174,8 +172,7 @@ Task<void> Native::list(Exchange& exchange) {
 Task<void> Native::show(Exchange& exchange) {
   std::shared_ptr<Session> session = co_await session_of(exchange);
   if (!session) co_return;
-  co_await exchange.respond(http::status::ok, "application/json",
-                            session_json(*session));
+  co_await exchange.respond(http::status::ok, "application/json", session_json(*session));
 }
 
 Task<void> Native::remove(Exchange& exchange) {
@@ -226,8 +223,8 @@ Task<void> Native::stream_execution(Exchange& exchange, Session& session,
     session.interrupt(execution.get());
   co_await execution->finished();
   if (!there) co_return;
-  co_await exchange.write("{\"type\":\"finished\",\"execution\":" +
-                          execution_json(execution->record) + "}\n");
+  co_await exchange.write(
+      "{\"type\":\"finished\",\"execution\":" + execution_json(execution->record) + "}\n");
   co_await exchange.finish();
 }
 
@@ -290,8 +287,8 @@ Task<void> Native::history(Exchange& exchange) {
   const Page& wanted = std::get<Page>(page);
   std::uint64_t before = 0;
   std::from_chars(wanted.after.data(), wanted.after.data() + wanted.after.size(), before);
-  Result<store::Store::Page> rows = registry.store().executions(
-      session->id, before, static_cast<std::uint32_t>(wanted.limit));
+  Result<store::Store::Page> rows =
+      registry.store().executions(session->id, before, static_cast<std::uint32_t>(wanted.limit));
   if (!rows) co_return co_await respond(exchange, problem_of(rows.error()));
   std::string out = "{\"executions\":[";
   for (std::size_t i = 0; i < rows->rows.size(); ++i)
@@ -318,8 +315,7 @@ Task<void> Native::stack(Exchange& exchange) {
   std::optional<std::string> text = co_await session->stack();
   const Execution* current = session->current();
   json::object out{{"running", current != nullptr}};
-  out["execution"] =
-      current == nullptr ? json::value(nullptr) : json::value(current->record.id);
+  out["execution"] = current == nullptr ? json::value(nullptr) : json::value(current->record.id);
   out["stack"] = text ? json::value(*text) : json::value(nullptr);
   co_await exchange.respond(http::status::ok, "application/json", json::serialize(out));
 }
@@ -343,8 +339,7 @@ Task<void> Native::reset(Exchange& exchange) {
   if (!done && done.error().code == Code::not_found)
     co_return co_await respond(exchange, not_found());
   if (!done) co_return co_await respond(exchange, problem_of(done.error()));
-  co_await exchange.respond(http::status::ok, "application/json",
-                            session_json(*session));
+  co_await exchange.respond(http::status::ok, "application/json", session_json(*session));
 }
 
 Task<void> Native::info(Exchange& exchange) {
@@ -358,8 +353,7 @@ Task<void> Native::info(Exchange& exchange) {
     for (const char* name : {"keeper", "front", "builder", "foundation"})
       processes[name] = (*known)[name];
     out["processes"] = std::move(processes);
-    for (const char* name : {"python", "isolation", "pools", "zygotes"})
-      out[name] = (*known)[name];
+    for (const char* name : {"python", "isolation", "pools", "zygotes"}) out[name] = (*known)[name];
   }
   out["sessions"] = registry.count();
   out["environments"] = json::array{
@@ -374,11 +368,9 @@ Task<void> Native::info(Exchange& exchange) {
 void add_native_routes(Router& router, session::Registry& registry, const NativeConfig& config) {
   auto native = std::make_shared<Native>(Native{registry, config});
   const auto add = [&](http::verb method, const char* pattern, const char* summary,
-                       Task<void> (Native::*member)(Exchange&),
-                       Access access = Access::ordinary) {
-    router.add({method, pattern, summary, access, [native, member](Exchange& exchange) {
-                  return (*native.*member)(exchange);
-                }});
+                       Task<void> (Native::*member)(Exchange&), Access access = Access::ordinary) {
+    router.add({method, pattern, summary, access,
+                [native, member](Exchange& exchange) { return (*native.*member)(exchange); }});
   };
   using http::verb;
   add(verb::post, "/v1/sessions", "Create a session", &Native::create);

@@ -89,7 +89,8 @@ std::variant<Page, Problem> read_page(const std::map<std::string, std::string>& 
   Page page{.after = {}, .limit = usual};
   for (const auto& [name, value] : query) {
     if (name == "after") {
-      if (value.size() > 64) return bad_field("after", "it is too long", "use the `next` of a page");
+      if (value.size() > 64)
+        return bad_field("after", "it is too long", "use the `next` of a page");
       page.after = value;
     } else if (name == "limit") {
       const auto [end, error] =

@@ -14,43 +14,43 @@ json::object text(const char* description) {
 }
 
 json::object schema_execution() {
-  return {{"type", "object"},
-          {"required", json::array{"id", "outcome", "exit_code", "stdout", "stderr", "truncated",
-                                   "results", "error", "state_kept", "notes", "usage"}},
-          {"properties",
-           json::object{
-               {"id", text("128-bit id")},
-               {"outcome",
-                json::object{{"type", "string"},
-                             {"enum", json::array{"ok", "exception", "policy", "interrupted",
-                                                  "timeout", "oom", "crashed"}}}},
-               {"exit_code", json::object{{"type", "integer"}}},
-               {"stdout", text("UTF-8; head and tail when truncated")},
-               {"stderr", text("as stdout")},
-               {"truncated", json::object{{"type", "object"}}},
-               {"results", json::object{{"type", "array"},
-                                        {"items", json::object{{"type", "object"}}}}},
-               {"error", json::object{{"type", json::array{"object", "null"}}}},
-               {"state_kept", json::object{{"type", "boolean"}}},
-               {"notes", json::object{{"type", "array"}}},
-               {"usage", json::object{{"type", "object"}}}}}};
+  return {
+      {"type", "object"},
+      {"required", json::array{"id", "outcome", "exit_code", "stdout", "stderr", "truncated",
+                               "results", "error", "state_kept", "notes", "usage"}},
+      {"properties",
+       json::object{
+           {"id", text("128-bit id")},
+           {"outcome", json::object{{"type", "string"},
+                                    {"enum", json::array{"ok", "exception", "policy", "interrupted",
+                                                         "timeout", "oom", "crashed"}}}},
+           {"exit_code", json::object{{"type", "integer"}}},
+           {"stdout", text("UTF-8; head and tail when truncated")},
+           {"stderr", text("as stdout")},
+           {"truncated", json::object{{"type", "object"}}},
+           {"results",
+            json::object{{"type", "array"}, {"items", json::object{{"type", "object"}}}}},
+           {"error", json::object{{"type", json::array{"object", "null"}}}},
+           {"state_kept", json::object{{"type", "boolean"}}},
+           {"notes", json::object{{"type", "array"}}},
+           {"usage", json::object{{"type", "object"}}}}}};
 }
 
 json::object schema_exec() {
-  return {{"type", "object"},
-          {"required", json::array{"code"}},
-          {"additionalProperties", false},
-          {"properties",
-           json::object{{"code", text("Python")},
-                        {"timeout_s", json::object{{"type", "number"}}},
-                        {"stdin", text("what input() and sys.stdin read")},
-                        {"env", json::object{{"type", "object"}}},
-                        {"capture_screenshot", json::object{{"type", "boolean"}}},
-                        {"render_timeout", json::object{{"type", "number"}}},
-                        {"display_time", json::object{{"type", "number"}}},
-                        {"on_disconnect",
-                         json::object{{"type", "string"},
-                                      {"enum", json::array{"interrupt", "continue"}}}}}}};
+  return {
+      {"type", "object"},
+      {"required", json::array{"code"}},
+      {"additionalProperties", false},
+      {"properties", json::object{{"code", text("Python")},
+                                  {"timeout_s", json::object{{"type", "number"}}},
+                                  {"stdin", text("what input() and sys.stdin read")},
+                                  {"env", json::object{{"type", "object"}}},
+                                  {"capture_screenshot", json::object{{"type", "boolean"}}},
+                                  {"render_timeout", json::object{{"type", "number"}}},
+                                  {"display_time", json::object{{"type", "number"}}},
+                                  {"on_disconnect",
+                                   json::object{{"type", "string"},
+                                                {"enum", json::array{"interrupt", "continue"}}}}}}};
 }
 
 json::object schema_session() {
@@ -61,16 +61,16 @@ json::object schema_session() {
   return {{"type", "object"},
           {"additionalProperties", false},
           {"properties",
-           json::object{{"name", text("for people")},
-                        {"isolation", text("process")},
-                        {"policy", text("native")},
-                        {"packages", json::object{{"type", "array"}}},
-                        {"imports", json::object{{"type", "array"}}},
-                        {"env", json::object{{"type", "object"}}},
-                        {"seed", json::object{{"type", "integer"}}},
-                        {"display", json::object{{"type", "object"}}},
-                        {"limits",
-                         json::object{{"type", "object"}, {"properties", std::move(limits)}}}}}};
+           json::object{
+               {"name", text("for people")},
+               {"isolation", text("process")},
+               {"policy", text("native")},
+               {"packages", json::object{{"type", "array"}}},
+               {"imports", json::object{{"type", "array"}}},
+               {"env", json::object{{"type", "object"}}},
+               {"seed", json::object{{"type", "integer"}}},
+               {"display", json::object{{"type", "object"}}},
+               {"limits", json::object{{"type", "object"}, {"properties", std::move(limits)}}}}}};
 }
 
 // {path...} is {path} to OpenAPI.
@@ -81,7 +81,8 @@ std::string plain(std::string pattern) {
 
 json::array parameters(const std::string& pattern) {
   json::array list;
-  for (std::size_t at = pattern.find('{'); at != std::string::npos; at = pattern.find('{', at + 1)) {
+  for (std::size_t at = pattern.find('{'); at != std::string::npos;
+       at = pattern.find('{', at + 1)) {
     const std::size_t end = pattern.find('}', at);
     list.push_back(json::object{{"name", pattern.substr(at + 1, end - at - 1)},
                                 {"in", "path"},
@@ -93,10 +94,10 @@ json::array parameters(const std::string& pattern) {
 
 json::object body(const char* schema) {
   return {{"content",
-           json::object{{"application/json",
-                         json::object{{"schema", json::object{{"$ref", std::string(
-                                                                           "#/components/schemas/") +
-                                                                           schema}}}}}}}};
+           json::object{
+               {"application/json",
+                json::object{{"schema", json::object{{"$ref", std::string("#/components/schemas/") +
+                                                                  schema}}}}}}}};
 }
 
 }  // namespace
@@ -108,9 +109,9 @@ std::string openapi_json(const Router& router, const std::string& version) {
     json::object operation{
         {"summary", route.summary},
         {"parameters", parameters(pattern)},
-        {"responses",
-         json::object{{"default", json::object{{"description", "as docs/api.md says; errors are "
-                                                               "application/problem+json"}}}}}};
+        {"responses", json::object{{"default", json::object{{"description",
+                                                             "as docs/api.md says; errors are "
+                                                             "application/problem+json"}}}}}};
     if (route.method == http::verb::post && pattern == "/v1/sessions")
       operation["requestBody"] = body("Session");
     if (pattern.ends_with("/exec")) operation["requestBody"] = body("Exec");

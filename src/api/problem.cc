@@ -62,7 +62,8 @@ Problem problem_of(const Error& error) {
     case Code::internal:
       problem.status = http::status::internal_server_error;
       problem.code = "internal";
-      if (problem.remedy.empty()) problem.remedy = "try again; if it stays, look at the server's log";
+      if (problem.remedy.empty())
+        problem.remedy = "try again; if it stays, look at the server's log";
       break;
   }
   return problem;
@@ -95,8 +96,9 @@ Problem session_dead(const std::string& why) {
   return {.status = http::status::gone,
           .code = "session_dead",
           .detail = "the session's process is gone: " + why,
-          .remedy = "POST /v1/sessions/{id}/reset gives a fresh one under the same id; its files can "
-                    "still be downloaded, and kept with {\"files\": \"keep\"}"};
+          .remedy =
+              "POST /v1/sessions/{id}/reset gives a fresh one under the same id; its files can "
+              "still be downloaded, and kept with {\"files\": \"keep\"}"};
 }
 
 }  // namespace vitrine::api

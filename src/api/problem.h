@@ -13,7 +13,7 @@ namespace vitrine::api {
 
 struct Problem {
   http::status status = http::status::internal_server_error;
-  std::string code;    // snake_case, stable
+  std::string code;  // snake_case, stable
   std::string detail;
   std::string remedy;
   int retry_after_s = 0;  // > 0: sent as Retry-After
@@ -30,7 +30,7 @@ Problem problem_of(const Error& error);
 Problem make_problem(http::status status, std::string code, std::string detail, std::string remedy,
                      int retry_after_s = 0);
 
-Problem not_found();                                     // the same bytes for missing and foreign
+Problem not_found();  // the same bytes for missing and foreign
 Problem bad_field(const std::string& field, const std::string& why, const std::string& remedy);
 Problem session_dead(const std::string& why);
 

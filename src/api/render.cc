@@ -78,8 +78,8 @@ std::string execution_json(const ExecRecord& record) {
   for (const std::string& note : record.notes) notes.push_back(json::string(note));
   const auto flag = [](bool value) { return value ? "true" : "false"; };
   std::string out = "{\"id\":\"" + record.id + "\",\"session\":\"" + record.session +
-                    "\",\"state\":\"" + record.state + "\",\"started_at\":\"" +
-                    record.started_at + "\",\"outcome\":\"";
+                    "\",\"state\":\"" + record.state + "\",\"started_at\":\"" + record.started_at +
+                    "\",\"outcome\":\"";
   out += to_string(record.outcome);
   out += "\",\"exit_code\":" + std::to_string(record.exit_code);
   out += ",\"stdout\":" + quoted(record.out) + ",\"stderr\":" + quoted(record.err);

@@ -27,10 +27,8 @@ std::optional<std::vector<std::string>> match(const std::string& pattern, const 
       return parameters;
     }
     if (i >= have.size()) return std::nullopt;
-    if (want[i].starts_with('{'))
-      parameters.emplace_back(have[i]);
-    else if (want[i] != have[i])
-      return std::nullopt;
+    if (want[i].starts_with('{')) parameters.emplace_back(have[i]);
+    else if (want[i] != have[i]) return std::nullopt;
   }
   if (have.size() != want.size()) return std::nullopt;
   return parameters;

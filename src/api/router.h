@@ -15,9 +15,9 @@ namespace vitrine::api {
 using Handler = std::function<Task<void>(Exchange&)>;
 
 enum class Access {
-  open,     // always: /health
-  ordinary, // open on loopback; a token elsewhere
-  owner,    // a token everywhere: lists all that exists
+  open,      // always: /health
+  ordinary,  // open on loopback; a token elsewhere
+  owner,     // a token everywhere: lists all that exists
 };
 
 struct Route {
@@ -34,9 +34,9 @@ class Router {
   const std::vector<Route>& routes() const { return routes_; }
 
   struct Match {
-    const Route* route = nullptr;          // null: nothing has this path
+    const Route* route = nullptr;  // null: nothing has this path
     std::vector<std::string> parameters;
-    std::vector<http::verb> allowed;       // when only the method was wrong
+    std::vector<http::verb> allowed;  // when only the method was wrong
   };
   Match find(http::verb method, const std::string& path) const;
 

@@ -17,15 +17,15 @@
 namespace vitrine::api {
 
 namespace beast = boost::beast;
-using boost::system::error_code;
 using asio::ip::tcp;
+using boost::system::error_code;
 
 namespace {
 
 constexpr std::size_t kMaxHeader = 16 * 1024;
 constexpr std::chrono::seconds kHeaderTime{10};
 constexpr std::chrono::seconds kIdleTime{60};
-constexpr std::chrono::seconds kBodyTime{30};   // without a byte of progress
+constexpr std::chrono::seconds kBodyTime{30};  // without a byte of progress
 constexpr std::chrono::seconds kWriteTime{60};
 constexpr std::size_t kPart = 64 * 1024;
 
@@ -56,8 +56,8 @@ std::map<std::string, std::string> parse_query(std::string_view text) {
       if (c == '+') c = ' ';
     const std::size_t equals = std::min(pair.find('='), pair.size());
     auto name = decode_percent(std::string_view(pair).substr(0, equals));
-    auto value = decode_percent(
-        equals == pair.size() ? std::string_view{} : std::string_view(pair).substr(equals + 1));
+    auto value = decode_percent(equals == pair.size() ? std::string_view{}
+                                                      : std::string_view(pair).substr(equals + 1));
     if (name && value && !name->empty()) out[*name] = *value;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
@@ -199,14 +199,15 @@ std::optional<Problem> Connection::refuse(const Router::Match& match) const {
                    .detail = "both Content-Length and Transfer-Encoding are given",
                    .remedy = "send one of them"};
   const Access access = match.route == nullptr ? Access::ordinary : match.route->access;
-  const bool needed = access == Access::owner ||
-                      (access == Access::ordinary && config.token_everywhere);
+  const bool needed =
+      access == Access::owner || (access == Access::ordinary && config.token_everywhere);
   if (needed && !has_token())
     return Problem{.status = http::status::unauthorized,
                    .code = "token_needed",
                    .detail = "this needs the server's token",
-                   .remedy = "send Authorization: Bearer TOKEN; the token is in the file `token` of "
-                             "the server's data directory"};
+                   .remedy =
+                       "send Authorization: Bearer TOKEN; the token is in the file `token` of "
+                       "the server's data directory"};
   return std::nullopt;
 }
 
@@ -243,7 +244,8 @@ Task<void> Connection::answer() {
                         .detail = "this address does not take that method",
                         .remedy = "see /openapi.json"};
   }
-  if (!problem && header("Expect") == "100-continue") co_await send("HTTP/1.1 100 Continue\r\n\r\n");
+  if (!problem && header("Expect") == "100-continue")
+    co_await send("HTTP/1.1 100 Continue\r\n\r\n");
   if (problem) {
     keep_ = keep_ && parser_->is_done();
     co_await api::respond(*this, *problem);
@@ -262,13 +264,13 @@ Task<void> Connection::answer() {
   --server_.busy_;
   // An unread body would be taken for the next request.
   if (!complete_ || !parser_->is_done()) keep_ = false;
-  server_.log_({.method = method,
-                .route = match.route == nullptr ? std::string_view{} : match.route->pattern,
-                .status = status_,
-                .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun)
-                               .count(),
-                .session = session_id,
-                .execution = execution_id});
+  server_.log_(
+      {.method = method,
+       .route = match.route == nullptr ? std::string_view{} : match.route->pattern,
+       .status = status_,
+       .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count(),
+       .session = session_id,
+       .execution = execution_id});
 }
 
 Task<void> Connection::run() {
@@ -390,8 +392,7 @@ Task<void> Connection::gone() {
     co_await stream_.socket().async_wait(tcp::socket::wait_read, token_of(failed));
     if (failed) co_return;
     char byte = 0;
-    const ssize_t got =
-        ::recv(stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    const ssize_t got = ::recv(stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
       alive_ = keep_ = false;
       co_return;

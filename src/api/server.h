@@ -19,9 +19,9 @@
 namespace vitrine::api {
 
 struct ServerConfig {
-  std::string token;                 // of the owner
-  bool token_everywhere = false;     // bound to something other than loopback
-  std::set<std::string> hosts;       // exact values of Host that are ours; empty = any
+  std::string token;              // of the owner
+  bool token_everywhere = false;  // bound to something other than loopback
+  std::set<std::string> hosts;    // exact values of Host that are ours; empty = any
   std::size_t max_connections = 4096;
 };
 

@@ -26,7 +26,10 @@ std::string block(const std::string& name, std::uint64_t size, std::uint64_t sec
   octal(124, 12, std::min(size, kMaxOctal));
   octal(136, 12, std::min(seconds, kMaxOctal));
   header[156] = type;
-  std::memcpy(header.data() + 257, "ustar\0" "00", 8);
+  std::memcpy(header.data() + 257,
+              "ustar\0"
+              "00",
+              8);
   std::memset(header.data() + 148, ' ', 8);
   unsigned sum = 0;
   for (char c : header) sum += static_cast<unsigned char>(c);

@@ -15,7 +15,8 @@ Task<void> KeeperLink::run(std::function<void(const wire::Event&)> on_event) {
   co_await read_all(std::move(on_event));
   gone_ = true;
   auto waiting = std::exchange(waiting_, {});
-  for (auto& [number, slot] : waiting) slot->try_send(error_code{}, std::make_shared<KeeperReply>());
+  for (auto& [number, slot] : waiting)
+    slot->try_send(error_code{}, std::make_shared<KeeperReply>());
 }
 
 Task<void> KeeperLink::read_all(std::function<void(const wire::Event&)> on_event) {

@@ -43,7 +43,8 @@ class KeeperLink {
   void post(const wire::Request& request);
 
  private:
-  using Slot = asio::experimental::channel<void(boost::system::error_code, std::shared_ptr<KeeperReply>)>;
+  using Slot =
+      asio::experimental::channel<void(boost::system::error_code, std::shared_ptr<KeeperReply>)>;
 
   Task<KeeperReply> answer_to(std::uint32_t number);
   Task<void> read_all(std::function<void(const wire::Event&)> on_event);

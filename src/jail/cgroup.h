@@ -32,9 +32,9 @@ namespace vitrine::jail {
 // The hierarchies in use and our directory in each. Part of CgroupTree, with an address that stays.
 struct CgroupRoots {
   CgroupHost host;
-  std::string name;      // vitrine-<tree>
-  std::vector<Fd> own;   // our own cgroup, one per place
-  std::vector<Fd> tree;  // <own>/<name>, one per place
+  std::string name;               // vitrine-<tree>
+  std::vector<Fd> own;            // our own cgroup, one per place
+  std::vector<Fd> tree;           // <own>/<name>, one per place
   std::optional<uid_t> delegate;  // who may clone into the groups
 };
 

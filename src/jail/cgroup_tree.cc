@@ -184,9 +184,9 @@ Status CgroupTree::delegate(uid_t user) {
 Status CgroupTree::join_core(pid_t pid) {
   for (std::size_t i = 0; i < roots_->tree.size(); ++i)
     if (roots_->host.places[i].version == CgroupVersion::v2)
-      if (Status s = write_file(roots_->tree[i].get(),
-                                (std::string(kCore) + "/cgroup.procs").c_str(),
-                                std::to_string(pid));
+      if (Status s =
+              write_file(roots_->tree[i].get(), (std::string(kCore) + "/cgroup.procs").c_str(),
+                         std::to_string(pid));
           !s)
         return std::move(s.error()).during("joining the core cgroup");
   return ok();

@@ -20,11 +20,11 @@ void add_proc(std::vector<Mount>& mounts) {
                     .flags = MS_NOSUID | MS_NODEV | MS_NOEXEC,
                     .options = "hidepid=ptraceable"});
   // What tells about the host and helps nobody inside.
-  for (const char* name : {"proc/keys", "proc/key-users", "proc/kallsyms", "proc/timer_list",
-                           "proc/kpagecount", "proc/kpageflags", "proc/kpagecgroup",
-                           "proc/config.gz", "proc/sysrq-trigger", "proc/kcore", "proc/kmsg",
-                           "proc/sched_debug", "proc/interrupts", "proc/slabinfo",
-                           "proc/modules", "proc/cmdline"})
+  for (const char* name :
+       {"proc/keys", "proc/key-users", "proc/kallsyms", "proc/timer_list", "proc/kpagecount",
+        "proc/kpageflags", "proc/kpagecgroup", "proc/config.gz", "proc/sysrq-trigger", "proc/kcore",
+        "proc/kmsg", "proc/sched_debug", "proc/interrupts", "proc/slabinfo", "proc/modules",
+        "proc/cmdline"})
     mounts.push_back(
         {.kind = MountKind::bind, .source = "/dev/null", .target = name, .optional = true});
   mounts.push_back({.kind = MountKind::rebind,
@@ -57,10 +57,8 @@ std::vector<Mount> scratch_mounts(const RootPlan& plan) {
   mounts.push_back({.kind = MountKind::directory, .target = "tmp/home", .flags = 0755});
   mounts.push_back({.kind = MountKind::directory, .target = "tmp/shm", .flags = 01777});
   mounts.push_back({.kind = MountKind::directory, .target = "tmp/tmp", .flags = 01777});
-  mounts.push_back({.kind = MountKind::rebind,
-                    .source = "tmp/home",
-                    .target = "home/sandbox",
-                    .flags = flags});
+  mounts.push_back(
+      {.kind = MountKind::rebind, .source = "tmp/home", .target = "home/sandbox", .flags = flags});
   mounts.push_back({.kind = MountKind::rebind,
                     .source = "tmp/shm",
                     .target = "dev/shm",

@@ -29,9 +29,9 @@ Status drop_all_privileges(Sys& sys) {
   }
   if (sys(control, PR_CAP_AMBIENT, static_cast<unsigned long>(PR_CAP_AMBIENT_CLEAR_ALL), 0UL) != 0)
     return Error::from_errno("clearing the ambient capabilities");
-  constexpr unsigned long kLocked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
-                                    SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
-                                    SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+  constexpr unsigned long kLocked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                                    SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+                                    SECBIT_NO_CAP_AMBIENT_RAISE |
                                     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
   static_assert(kLocked == 0xef);
   if (sys(control, PR_SET_SECUREBITS, kLocked, 0UL) != 0)

@@ -19,8 +19,7 @@ Status install_filter(Sys& sys, std::span<const sock_filter> program) {
   const auto load = [](const sock_fprog* filter) {
     return static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter));
   };
-  if (sys(load, &whole) != 0)
-    return Error::from_errno("loading a system call filter");
+  if (sys(load, &whole) != 0) return Error::from_errno("loading a system call filter");
   return ok();
 }
 

@@ -35,9 +35,8 @@ Status apply_bind(Sys& sys, const Mount& mount, const std::string& source,
     if (mount.optional && errno == ENOENT) return ok();
     return Error::from_errno("binding " + mount.target);
   }
-  if (mount.flags != 0 &&
-      sys(::mount, nullptr, target.c_str(), nullptr, MS_REMOUNT | MS_BIND | mount.flags,
-          nullptr) != 0)
+  if (mount.flags != 0 && sys(::mount, nullptr, target.c_str(), nullptr,
+                              MS_REMOUNT | MS_BIND | mount.flags, nullptr) != 0)
     return Error::from_errno("setting the flags of " + mount.target);
   return ok();
 }
@@ -178,8 +177,7 @@ Status become_init(ShellBuild& build) {
 
 Error build_shell(ShellBuild& build) {
   for (const ShellStep& step : kShellSteps)
-    if (Status done = step.apply(build); !done)
-      return std::move(done.error()).during(step.name);
+    if (Status done = step.apply(build); !done) return std::move(done.error()).during(step.name);
   return Error{Code::internal, "init returned"};
 }
 

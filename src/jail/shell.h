@@ -28,11 +28,11 @@ struct ShellPlan {
 struct ShellBuild {
   const ShellPlan& plan;
   Sys sys;
-  int init_program;  // a sealed memfd
-  int channel;       // SEQPACKET to the keeper: READY with {home, ruleset} goes there
+  int init_program;         // a sealed memfd
+  int channel;              // SEQPACKET to the keeper: READY with {home, ruleset} goes there
   std::vector<Fd> cgroups;  // v1 groups to join; see jail/cgroup.h
   Fd home;
-  Fd ruleset;        // Landlock; empty where the kernel has none
+  Fd ruleset;  // Landlock; empty where the kernel has none
 };
 
 struct ShellStep {

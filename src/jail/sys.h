@@ -19,10 +19,8 @@ class Sys {
   auto operator()(Call call, Arguments... arguments) -> decltype(call(arguments...)) {
     static_assert(!std::is_same_v<decltype(call(arguments...)), bool>, "-1 would be true");
     if (fails()) {
-      if constexpr (std::is_pointer_v<decltype(call(arguments...))>)
-        return nullptr;
-      else
-        return static_cast<decltype(call(arguments...))>(-1);
+      if constexpr (std::is_pointer_v<decltype(call(arguments...))>) return nullptr;
+      else return static_cast<decltype(call(arguments...))>(-1);
     }
     return call(arguments...);
   }

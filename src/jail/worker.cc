@@ -68,7 +68,8 @@ Status place_descriptors(WorkerEntry& entry) {
     if (Status s = place(entry.sys, entry.ruleset, kRuleset, O_CLOEXEC); !s) return s;
   for (Fd* fd : {&entry.shell, &entry.ruleset, &entry.socket, &entry.out, &entry.err})
     fd->release();  // close_range is about to close what they named
-  if (entry.sys(close_range, landlock ? kRuleset + 1u : kShell + 1u, kSessionSocket - 1u, 0u) != 0 ||
+  if (entry.sys(close_range, landlock ? kRuleset + 1u : kShell + 1u, kSessionSocket - 1u, 0u) !=
+          0 ||
       entry.sys(close_range, kSessionSocket + 1u, ~0u, 0u) != 0)
     return Error::from_errno("closing other descriptors");
   entry.shell = Fd(kShell);
@@ -77,8 +78,8 @@ Status place_descriptors(WorkerEntry& entry) {
 }
 
 Status join_namespaces(WorkerEntry& entry) {
-  constexpr int kAll = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
-                       CLONE_NEWCGROUP;
+  constexpr int kAll =
+      CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
   if (entry.sys(::setns, entry.shell.get(), kAll) != 0)
     return Error::from_errno("joining the shell's namespaces");
   entry.shell.reset();
@@ -187,8 +188,7 @@ Status install_seccomp(WorkerEntry& entry) {
 
 Status enter(WorkerEntry& entry) {
   for (const WorkerStep& step : kWorkerSteps)
-    if (Status done = step.apply(entry); !done)
-      return std::move(done.error()).during(step.name);
+    if (Status done = step.apply(entry); !done) return std::move(done.error()).during(step.name);
   return ok();
 }
 

@@ -39,11 +39,11 @@ inline constexpr std::size_t kMaxCgroups = 8;
 struct WorkerEntry {
   const WorkerPlan& plan;
   Sys sys;
-  Fd shell;     // pidfd of the shell's init
-  Fd ruleset;   // Landlock; empty where there is none
-  Fd socket;    // the session socket
-  Fd out;       // becomes fd 1
-  Fd err;       // becomes fd 2
+  Fd shell;                             // pidfd of the shell's init
+  Fd ruleset;                           // Landlock; empty where there is none
+  Fd socket;                            // the session socket
+  Fd out;                               // becomes fd 1
+  Fd err;                               // becomes fd 2
   std::array<Fd, kMaxCgroups> cgroups;  // v1 groups to join; see jail/cgroup.h
   std::span<const sock_filter> filter;
 };

@@ -61,8 +61,8 @@ constexpr std::uint32_t kMaps = 3;  // writes of map_ids
 // `proc` is a directory of a /proc that numbers processes as the caller does.
 Status map_ids(jail::Sys& sys, int proc, pid_t pid, unsigned inside, std::uint32_t outside,
                std::uint32_t count) {
-  const std::string line = std::to_string(inside) + " " + std::to_string(outside) + " " +
-                           std::to_string(count) + "\n";
+  const std::string line =
+      std::to_string(inside) + " " + std::to_string(outside) + " " + std::to_string(count) + "\n";
   if (Status s = write_map(sys, proc, pid, "setgroups", "deny"); !s) return s;
   if (Status s = write_map(sys, proc, pid, "uid_map", line); !s) return s;
   return write_map(sys, proc, pid, "gid_map", line);
@@ -73,7 +73,8 @@ Result<Fd> open_layer(const std::string& path) {
   Fd layer(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!layer)
     return Error::from_errno("opening a layer")
-        .with_remedy("let everyone read the image and the runtime, and enter the directories above");
+        .with_remedy(
+            "let everyone read the image and the runtime, and enter the directories above");
   return layer;
 }
 
@@ -104,10 +105,7 @@ Status prepare_staging(const BuilderConfig& config) {
 }
 
 jail::RootPlan root_plan(jail::RootKind kind, std::uint64_t disk_bytes, std::uint64_t inodes) {
-  return {.kind = kind,
-          .layers = {"runtime", "image"},
-          .disk_bytes = disk_bytes,
-          .inodes = inodes};
+  return {.kind = kind, .layers = {"runtime", "image"}, .disk_bytes = disk_bytes, .inodes = inodes};
 }
 
 // Brings up `lo` in this thread's network namespace.
@@ -127,8 +125,8 @@ Status raise_loopback(jail::Sys& sys) {
   ::_exit(125);
 }
 
-[[noreturn]] void run_shell(const BuildShell& request, const std::vector<Fd>& fds,
-                            int init_program, jail::Sys sys) {
+[[noreturn]] void run_shell(const BuildShell& request, const std::vector<Fd>& fds, int init_program,
+                            jail::Sys sys) {
   // Only its own descriptors; the builder may hold others.
   std::vector<Fd> kept;
   for (const Fd& fd : fds) kept.emplace_back(sys(::fcntl, fd.get(), F_DUPFD_CLOEXEC, kAbove));
@@ -223,8 +221,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 }
 
 Result<pid_t> clone_zygote(const StartZygote& request, const std::vector<Fd>& fds) {
-  const pid_t pid = clone_process(CLONE_PARENT | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
-                                  CLONE_NEWNET);
+  const pid_t pid =
+      clone_process(CLONE_PARENT | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET);
   if (pid < 0) return Error::from_errno("cloning a zygote");
   if (pid == 0) run_zygote(request, fds);
   return pid;
@@ -270,8 +268,9 @@ void serve_one(int control, const Packet& packet, const BuilderConfig& config, i
   if (info.f_type != PROC_SUPER_MAGIC) {
     // Its own /proc: the host's numbers processes differently.
     if (::mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
-      Error error = Error::from_errno("mounting /proc").with_remedy(
-          "a container that masks /proc must be started with an unmasked one");
+      Error error =
+          Error::from_errno("mounting /proc")
+              .with_remedy("a container that masks /proc must be started with an unmasked one");
       (void)send_packet(control, std::move(error).during("builder").pack());
       ::_exit(125);
     }
@@ -352,8 +351,7 @@ void wait_for_keeper(int control) {
     report(control, Error::from_errno("joining the outer namespaces"));
   pidfd.reset();
   if (Status s = take_outer_ids(); !s) report(control, std::move(s.error()));
-  if (::chdir(kStaging) != 0)
-    report(control, Error::from_errno("entering the staging directory"));
+  if (::chdir(kStaging) != 0) report(control, Error::from_errno("entering the staging directory"));
   hand_over(config, control);
 }
 
@@ -386,8 +384,9 @@ Result<Builder> start_builder(const BuilderConfig& config, int foundation,
   const pid_t pid = clone_process(foundation < 0 ? CLONE_NEWUSER : 0);
   if (pid < 0)
     return Error::from_errno("making the outer user namespace")
-        .with_remedy("allow user namespaces: sysctl user.max_user_namespaces and, where it exists, "
-                     "kernel.unprivileged_userns_clone=1 or the AppArmor restriction off");
+        .with_remedy(
+            "allow user namespaces: sysctl user.max_user_namespaces and, where it exists, "
+            "kernel.unprivileged_userns_clone=1 or the AppArmor restriction off");
   if (pid == 0) start_child(config, pair->second.get(), foundation);
   Builder builder{.pid = -1, .foundation = foundation, .control = std::move(pair->first)};
   pair->second.reset();
@@ -403,25 +402,25 @@ Result<Builder> start_builder(const BuilderConfig& config, int foundation,
   if (Status s = placed(pid); !s) return abandon(std::move(s.error()));
   if (foundation < 0) {
     Fd proc(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (struct statfs info {}; !proc || ::fstatfs(proc.get(), &info) != 0 ||
-                               info.f_type != PROC_SUPER_MAGIC)
+    if (struct statfs info{};
+        !proc || ::fstatfs(proc.get(), &info) != 0 || info.f_type != PROC_SUPER_MAGIC)
       return abandon(Error{.code = Code::unsupported,
                            .message = "there is no /proc",
                            .remedy = "mount it: mount -t proc proc /proc"});
     jail::Sys sys;
     if (Status s = map_ids(sys, proc.get(), pid, 0, config.ids.first, config.ids.count); !s)
-      return abandon(std::move(s.error())
-                         .during("mapping the outer ids")
-                         .with_remedy("start it as an ordinary user, or as a root with 65536 ids from "
-                                      "--uid-base on"));
+      return abandon(
+          std::move(s.error())
+              .during("mapping the outer ids")
+              .with_remedy("start it as an ordinary user, or as a root with 65536 ids from "
+                           "--uid-base on"));
   }
   if (Status s = send_packet(builder.control.get(), "go"); !s) return abandon(std::move(s.error()));
   for (bool ready = false; !ready || builder.pid < 0;) {
     Result<Packet> answer = receive_packet(builder.control.get(), 4096, 0);
     if (!answer) return abandon(Error{Code::unavailable, "the builder died while it started"});
     const char* said = answer->bytes.c_str();
-    if (answer->bytes == "ready")
-      ready = true;
+    if (answer->bytes == "ready") ready = true;
     else if (std::sscanf(said, "foundation %d", &builder.foundation) != 1 &&
              std::sscanf(said, "builder %d", &builder.pid) != 1)
       return abandon(Error::unpack(answer->bytes));

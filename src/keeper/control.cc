@@ -43,9 +43,9 @@ Status Control::bind(int socket, const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
-    return Error{Code::invalid_argument,
-                 "the control socket's path has more than " +
-                     std::to_string(sizeof address.sun_path - 1) + " bytes"};
+    return Error{Code::invalid_argument, "the control socket's path has more than " +
+                                             std::to_string(sizeof address.sun_path - 1) +
+                                             " bytes"};
   std::strcpy(address.sun_path, path.c_str());
   const auto* where = reinterpret_cast<const sockaddr*>(&address);
   const auto try_to_bind = [&] {
@@ -167,10 +167,8 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
     void operator()(const wire::List&) { control.answer(id, number, sessions.list()); }
     void operator()(const wire::AskUsage& r) {
       Result<wire::Used> used = sessions.usage(r.session);
-      if (used)
-        control.answer(id, number, wire::Reply(*used));
-      else
-        control.answer(id, number, wire::Reply(used.error()));
+      if (used) control.answer(id, number, wire::Reply(*used));
+      else control.answer(id, number, wire::Reply(used.error()));
     }
     void operator()(const wire::OpenFile& r) {
       Result<Home> home = sessions.home(r.session);

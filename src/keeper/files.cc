@@ -19,7 +19,7 @@ namespace vitrine::keeper {
 namespace {
 
 constexpr std::size_t kMaxPath = 4096;
-constexpr std::size_t kPageEntries = 200;     // 200 names of 255 bytes fit a control packet
+constexpr std::size_t kPageEntries = 200;       // 200 names of 255 bytes fit a control packet
 constexpr std::size_t kMaxDirectory = 200'000;  // more than a session's inodes by default
 constexpr int kMaxDepth = 64;
 

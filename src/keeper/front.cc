@@ -165,8 +165,7 @@ void Front::died(Ending ending) {
   log_warning(std::string("the front ") +
               (ending.signalled ? "was ended by signal " : "exited with status ") +
               std::to_string(ending.code) + "; starting another");
-  const auto delay =
-      std::chrono::milliseconds(failures_ < 3 ? 0u : 50u << std::min(failures_, 6u));
+  const auto delay = std::chrono::milliseconds(failures_ < 3 ? 0u : 50u << std::min(failures_, 6u));
   loop_.after(delay, [this] {
     if (stopping_) return;
     if (Status s = spawn(); !s) log_error(s.error().describe());

@@ -13,8 +13,8 @@ namespace vitrine::keeper {
 struct FrontConfig {
   std::string program;
   std::vector<std::string> arguments;
-  std::string listen;       // "127.0.0.1:8000", "[::1]:8000", "0.0.0.0:0"
-  std::string data;         // directory; made if missing, and handed to the front
+  std::string listen;         // "127.0.0.1:8000", "[::1]:8000", "0.0.0.0:0"
+  std::string data;           // directory; made if missing, and handed to the front
   std::optional<uid_t> user;  // none = the keeper's own
 };
 

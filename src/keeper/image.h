@@ -13,7 +13,7 @@ inline constexpr int kImageFormat = 1;  // of manifest.json; raised when session
 struct Image {
   std::string root;    // path of the tree
   std::string python;  // "3.11.2"
-  Fd lock;             // shared, on the manifest: who rebuilds the image keeps this tree until we end
+  Fd lock;  // shared, on the manifest: who rebuilds the image keeps this tree until we end
 };
 
 // `not_found` for a missing image, `invalid_argument` for a damaged or older one; each with a remedy.

@@ -37,8 +37,8 @@ Result<Fd> sealed_copy(const std::string& name, std::string_view bytes) {
   Fd memory(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return Error::from_errno("making a memfd");
   if (::write(memory.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
-      ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
-          0)
+      ::fcntl(memory.get(), F_ADD_SEALS,
+              F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return Error::from_errno("sealing a memfd");
   return memory;
 }
@@ -47,7 +47,8 @@ Result<Fd> sealed_program(const std::string& path) {
   Result<std::string> bytes = read_file(AT_FDCWD, path.c_str(), 16 << 20);
   if (!bytes)
     return std::move(bytes.error()).during("vitrine-init").with_remedy("build it: ./dev build");
-  if (!bytes->starts_with("\x7f" "ELF"))
+  if (!bytes->starts_with("\x7f"
+                          "ELF"))
     return Error{.code = Code::invalid_argument,
                  .message = "vitrine-init: it is not a program",
                  .remedy = "build it: ./dev build"};
@@ -188,8 +189,10 @@ Status Keeper::start(const Options& chosen) {
   if (Status s = open_files(); !s) return s;
   if (Status s = compile(); !s) return s;
   // Before the old cgroups are swept: a second keeper by mistake must not end the first one's sessions.
-  const uid_t client = options.client_uid < 0 ? ::geteuid() : static_cast<uid_t>(options.client_uid);
-  control.emplace(loop, [this] { return info(); }, client);
+  const uid_t client =
+      options.client_uid < 0 ? ::geteuid() : static_cast<uid_t>(options.client_uid);
+  control.emplace(
+      loop, [this] { return info(); }, client);
   if (!options.control.empty())
     if (Status s = control->listen(options.control); !s) return s;
   if (Status s = detect_host(); !s) return s;
@@ -210,11 +213,10 @@ Status Keeper::start(const Options& chosen) {
                                .children_per_zygote = options.children_per_zygote});
   rooms.emplace(loop, reaper, *shells, *zygotes, options.pool);
   rooms->inject_faults([this] { return fault_numbers(options).second; });
-  sessions.emplace(loop, *rooms, options.capacity,
-                   [this](std::uint64_t owner, const wire::Event& event) {
-                     control->notify(owner, event);
-                   },
-                   [this](std::uint64_t owner) { return control->connected(owner); });
+  sessions.emplace(
+      loop, *rooms, options.capacity,
+      [this](std::uint64_t owner, const wire::Event& event) { control->notify(owner, event); },
+      [this](std::uint64_t owner) { return control->connected(owner); });
   control->serve(*sessions);
   if (!options.front.empty()) {
     // The last of the ids that no session ever gets.
@@ -226,7 +228,12 @@ Status Keeper::start(const Options& chosen) {
                               .listen = options.listen,
                               .data = options.data,
                               .user = user});
-    if (Status s = front->start([this] { front_ready = true; announce_when_full(); }); !s) return s;
+    if (Status s = front->start([this] {
+          front_ready = true;
+          announce_when_full();
+        });
+        !s)
+      return s;
   }
 
   for (Variant variant : {Variant::loaded, Variant::bare, Variant::seeded})
@@ -256,10 +263,8 @@ void Keeper::announce_when_full() {
     return static_cast<void>(
         loop.after(std::chrono::milliseconds(5), [this] { announce_when_full(); }));
   announced = true;
-  if (front)
-    std::printf("vitrine: ready on http://%s\n", front->address().c_str());
-  else
-    std::printf("vitrine-keeper: ready on %s\n", options.control.c_str());
+  if (front) std::printf("vitrine: ready on http://%s\n", front->address().c_str());
+  else std::printf("vitrine-keeper: ready on %s\n", options.control.c_str());
   std::fflush(stdout);
 }
 
@@ -304,13 +309,13 @@ std::string Keeper::info() const {
   std::string zygote_list;
   for (const Zygotes::Condition& one : zygotes->conditions()) {
     zygote_list += zygote_list.empty() ? "" : ",";
-    zygote_list += "{\"variant\":" + quoted(to_string(one.variant)) +
-                   ",\"pid\":" + std::to_string(one.pid) +
-                   ",\"warm\":" + (one.warm ? "true" : "false") +
-                   ",\"forks\":" + std::to_string(one.forks) +
-                   ",\"alive\":" + std::to_string(one.alive) + "}";
+    zygote_list +=
+        "{\"variant\":" + quoted(to_string(one.variant)) + ",\"pid\":" + std::to_string(one.pid) +
+        ",\"warm\":" + (one.warm ? "true" : "false") + ",\"forks\":" + std::to_string(one.forks) +
+        ",\"alive\":" + std::to_string(one.alive) + "}";
   }
-  return "{\"instance\":" + quoted(instance) + ",\"python\":" + quoted(image.python) + ",\"isolation\":{\"level\":\"full\"" +
+  return "{\"instance\":" + quoted(instance) + ",\"python\":" + quoted(image.python) +
+         ",\"isolation\":{\"level\":\"full\"" +
          ",\"privileged\":" + (::geteuid() == 0 ? "true" : "false") +
          ",\"cgroups\":" + quoted(jail::kind_of(host)) +
          ",\"memory\":" + offer(host.memory, "rlimit, per process, best effort") +
@@ -318,16 +323,17 @@ std::string Keeper::info() const {
          ",\"cpu\":" + offer(host.cpu, "none, best effort") +
          ",\"landlock_abi\":" + std::to_string(landlock) + "}" +
          ",\"sessions\":" + std::to_string(sessions->count()) +
-         ",\"shells\":" + std::to_string(shells->alive()) + ",\"pools\":{\"bare\":" +
-         std::to_string(counts.warm[0]) + ",\"loaded\":" + std::to_string(counts.warm[1]) +
+         ",\"shells\":" + std::to_string(shells->alive()) +
+         ",\"pools\":{\"bare\":" + std::to_string(counts.warm[0]) +
+         ",\"loaded\":" + std::to_string(counts.warm[1]) +
          ",\"seeded\":" + std::to_string(counts.warm[2]) +
          ",\"empty\":" + std::to_string(counts.empty) +
          ",\"recycled\":" + std::to_string(counts.recycled) + "}" +
          ",\"builder\":" + std::to_string(shells->builder().pid) +
          ",\"foundation\":" + std::to_string(shells->builder().foundation) +
          ",\"keeper\":" + std::to_string(::getpid()) +
-         ",\"front\":" + std::to_string(front ? front->pid() : -1) + ",\"zygotes\":[" + zygote_list +
-         "]}";
+         ",\"front\":" + std::to_string(front ? front->pid() : -1) + ",\"zygotes\":[" +
+         zygote_list + "]}";
 }
 
 int run(int argc, char** argv) {

@@ -21,8 +21,7 @@ void line(std::string_view level, std::string_view text) {
   std::string out = std::string(stamp.data()) + " " + std::string(level) + " keeper: ";
   for (char c : text.substr(0, 2000)) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7F)
-      out += c;
+    if (byte >= 0x20 && byte != 0x7F) out += c;
     else
       out += "\\x" + std::string(1, "0123456789abcdef"[byte >> 4]) +
              std::string(1, "0123456789abcdef"[byte & 15]);

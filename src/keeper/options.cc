@@ -27,8 +27,9 @@ Status number(std::string_view option, std::string_view text, T least, T most, T
   if (error != std::errc{} || end != text.data() + text.size() ||
       value < static_cast<std::uint64_t>(least) || value > static_cast<std::uint64_t>(most))
     return Error{.code = Code::invalid_argument,
-                 .message = std::string(option) + " " + std::string(text) + " is not a number from " +
-                            std::to_string(least) + " to " + std::to_string(most),
+                 .message = std::string(option) + " " + std::string(text) +
+                            " is not a number from " + std::to_string(least) + " to " +
+                            std::to_string(most),
                  .remedy = "see --help"};
   out = static_cast<T>(value);
   return ok();

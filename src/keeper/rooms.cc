@@ -301,8 +301,7 @@ Status Rooms::freeze(Room& room, bool frozen) {
 bool Rooms::may_recycle(const Room& room) const {
   return !stopping_ && room.lifetime == Lifetime::one_shot && room.shell->cgroup &&
          !room.shell->init_gone && !room.killed_for_memory && room.shell->ruleset &&
-         !used_the_network(*room.shell) &&
-         same_shape(room.shell->limits, kDefaultLimits) &&
+         !used_the_network(*room.shell) && same_shape(room.shell->limits, kDefaultLimits) &&
          room.shell->uses < config_.uses_per_shell && recycled_.size() < config_.recycled;
 }
 
@@ -329,9 +328,8 @@ void Rooms::vacate(Shell* shell, int tries, std::function<void(Vacant)> then) {
   if (!populated || stopping_ || shell->init_gone || (*populated && tries == 0))
     return then(Vacant::no);
   if (!*populated) return then(shell->cgroup->renew_worker() ? Vacant::yes : Vacant::no);
-  loop_.after(std::chrono::milliseconds(2), [this, shell, tries, then = std::move(then)] {
-    vacate(shell, tries - 1, then);
-  });
+  loop_.after(std::chrono::milliseconds(2),
+              [this, shell, tries, then = std::move(then)] { vacate(shell, tries - 1, then); });
 }
 
 void Rooms::recycle(Shell* shell, std::function<void()> gone) {
@@ -445,8 +443,8 @@ void Rooms::refill() {
   }
   std::size_t wanted = config_.shells;
   for (std::size_t v = 0; v < kVariants; ++v)
-    wanted += config_.workers[v] - std::min<std::size_t>(config_.workers[v],
-                                                         warm_[v].size() + warming_[v]);
+    wanted += config_.workers[v] -
+              std::min<std::size_t>(config_.workers[v], warm_[v].size() + warming_[v]);
   while (empty_.size() + building_ < wanted && building_ < kMaxBuilding) {
     ++building_;
     shells_.build(kDefaultLimits, [this](Result<Shell*> shell) {

@@ -29,9 +29,9 @@ namespace vitrine::keeper {
 
 struct PoolConfig {
   std::array<std::uint32_t, kVariants> workers{0, 4, 0};  // rehearsed, per variant
-  std::uint32_t shells = 4;             // empty
-  std::uint32_t recycled = 32;          // empty, used before, for one-shots only
-  std::uint32_t uses_per_shell = 1000;  // then a recycled shell is taken down
+  std::uint32_t shells = 4;                               // empty
+  std::uint32_t recycled = 32;                            // empty, used before, for one-shots only
+  std::uint32_t uses_per_shell = 1000;                    // then a recycled shell is taken down
 };
 
 struct Worker {
@@ -47,10 +47,10 @@ struct Room {
   Worker worker = {};
   Variant variant = Variant::loaded;
   Lifetime lifetime = Lifetime::session;
-  std::uint64_t oom_kills = 0;         // before this worker
+  std::uint64_t oom_kills = 0;  // before this worker
   bool killed_for_memory = false;
   TimerId oom_timer = 0;
-  std::optional<Death> death = {};     // of the worker
+  std::optional<Death> death = {};           // of the worker
   std::function<void(Death)> on_death = {};  // called once, from the loop
 };
 

@@ -116,9 +116,10 @@ void Sessions::reset(const wire::Reset& request, std::uint64_t owner, Opened ope
     rooms_.give_back(std::move(old), {});
     return fill(id, std::move(opened));
   }
-  rooms_.refresh(std::move(old), [this, id, opened = std::move(opened)](Result<Rooms::Taken> taken) {
-    filled(id, std::move(taken), opened);
-  });
+  rooms_.refresh(std::move(old),
+                 [this, id, opened = std::move(opened)](Result<Rooms::Taken> taken) {
+                   filled(id, std::move(taken), opened);
+                 });
 }
 
 Result<wire::Opened> Sessions::attach(std::uint64_t id, std::uint64_t owner) {
@@ -252,8 +253,7 @@ Result<Home> Sessions::home(std::uint64_t id) {
 wire::Listed Sessions::list() const {
   wire::Listed listed;
   for (const auto& [id, session] : sessions_)
-    if (session.room)
-      listed.sessions.push_back({id, session.death.has_value(), session.watched});
+    if (session.room) listed.sessions.push_back({id, session.death.has_value(), session.watched});
   return listed;
 }
 

@@ -62,13 +62,13 @@ class Sessions {
     std::uint64_t id = 0;
     std::uint64_t owner = 0;
     wire::Create request;
-    std::unique_ptr<Room> room = {};       // null while it is being made
+    std::unique_ptr<Room> room = {};  // null while it is being made
     std::optional<Death> death = {};
-    std::optional<Cause> killing = {};     // why we are about to kill its worker
-    std::uint64_t watched = 0;             // execution
-    std::uint64_t overdue = 0;             // execution whose time was up
+    std::optional<Cause> killing = {};  // why we are about to kill its worker
+    std::uint64_t watched = 0;          // execution
+    std::uint64_t overdue = 0;          // execution whose time was up
     TimerId deadline = 0;
-    Done after_fill = {};                  // it is to be ended as soon as it is made
+    Done after_fill = {};  // it is to be ended as soon as it is made
   };
 
   void fill(std::uint64_t id, Opened opened);

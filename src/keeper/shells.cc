@@ -140,9 +140,8 @@ void Shells::build(const Limits& limits, Built built) {
   }
   Status sent = send_build_shell(builder_.control.get(), request, fds);
   if (sent)
-    sent = loop_.watch(channel->first.get(), EPOLLIN, [this, id](std::uint32_t) {
-      read_channel(id);
-    });
+    sent =
+        loop_.watch(channel->first.get(), EPOLLIN, [this, id](std::uint32_t) { read_channel(id); });
   if (!sent) {
     clean_up(std::move(*shell), {});
     return later(std::move(sent.error()).during("asking the builder"));
@@ -166,10 +165,8 @@ void Shells::read_builder() {
   if (auto zygote = zygotes_.find(cloned->what); zygote != zygotes_.end()) {
     auto handler = std::move(zygote->second);
     zygotes_.erase(zygote);
-    if (cloned->pid < 0)
-      handler(std::move(cloned->error));
-    else
-      handler(cloned->pid);
+    if (cloned->pid < 0) handler(std::move(cloned->error));
+    else handler(cloned->pid);
     return;
   }
   auto found = building_.find(cloned->what);
@@ -234,9 +231,8 @@ void Shells::finish(std::uint64_t id) {
   if (shell->cgroup && cgroups_->host().memory) {
     Result<Fd> oom = shell->cgroup->oom_event();
     if (!oom) {
-      clean_up(std::move(build.shell), [built = std::move(build.built), error = oom.error()] {
-        built(error);
-      });
+      clean_up(std::move(build.shell),
+               [built = std::move(build.built), error = oom.error()] { built(error); });
       return;
     }
     shell->oom = std::move(*oom);
@@ -291,8 +287,8 @@ Status Shells::start_zygote(const StartZygote& request, int socket, int zygote_f
   const std::uint64_t id = ++last_id_;
   StartZygote numbered = request;
   numbered.zygote = id;
-  if (Status s = send_start_zygote(builder_.control.get(), numbered, socket, zygote_filter,
-                                   worker_filter);
+  if (Status s =
+          send_start_zygote(builder_.control.get(), numbered, socket, zygote_filter, worker_filter);
       !s)
     return s;
   zygotes_[id] = std::move(cloned);

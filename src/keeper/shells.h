@@ -28,12 +28,12 @@ struct Shell {
   std::uint32_t slot = 0;
   Limits limits;
   std::optional<uid_t> user = {};  // the host's id of its code; none = the keeper's own
-  int init = -1;  // pid, a child of the keeper
+  int init = -1;                   // pid, a child of the keeper
   bool init_gone = false;
-  Fd home;        // O_PATH of /home/sandbox; outlives the processes
-  Fd ruleset;     // Landlock
+  Fd home;     // O_PATH of /home/sandbox; outlives the processes
+  Fd ruleset;  // Landlock
   std::optional<jail::Cgroup> cgroup;
-  Fd oom;         // readable after the kernel killed for memory
+  Fd oom;                  // readable after the kernel killed for memory
   std::uint32_t uses = 0;  // workers that lived here
 
   std::function<void()> on_init_gone;  // set by whoever uses the shell

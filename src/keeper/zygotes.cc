@@ -44,9 +44,7 @@ std::vector<std::string> environment(Variant variant) {
   return variables;
 }
 
-std::string_view warm_name(Variant variant) {
-  return variant == Variant::bare ? "bare" : "loaded";
-}
+std::string_view warm_name(Variant variant) { return variant == Variant::bare ? "bare" : "loaded"; }
 
 std::shared_ptr<void> lease(std::shared_ptr<std::uint32_t> alive) {
   ++*alive;
@@ -67,8 +65,7 @@ std::vector<Zygotes::Condition> Zygotes::conditions() const {
   for (const Line& one : lines_)
     for (const auto& zygote : {one.current, one.next})
       if (zygote)
-        all.push_back(
-            {zygote->variant, zygote->pid, zygote->warm, zygote->forks, *zygote->alive});
+        all.push_back({zygote->variant, zygote->pid, zygote->warm, zygote->forks, *zygote->alive});
   return all;
 }
 
@@ -86,21 +83,21 @@ void Zygotes::start(Variant variant) {
   if (!pair) return died(zygote);
   zygote->control = std::move(pair->first);
   if (!receive_names(zygote->control.get())) return died(zygote);
-  const std::string boot = "from vitrine_runtime import boot; boot.main('" +
-                           std::string(warm_name(variant)) + "')";
+  const std::string boot =
+      "from vitrine_runtime import boot; boot.main('" + std::string(warm_name(variant)) + "')";
   StartZygote request{.argv = {"/usr/bin/python3", "-c", boot},
                       .environment = environment(variant)};
-  Status sent = shells_.start_zygote(
-      request, pair->second.get(), config_.zygote_filter, config_.worker_filter,
-      [this, zygote](Result<int> pid) {
-        if (!pid) {
-          log_error(pid.error().describe());
-          return died(zygote);
-        }
-        zygote->pid = *pid;
-        reaper_.watch(*pid, [this, zygote](Ending) { died(zygote); });
-        (void)send_packet(zygote->control.get(), "go", {}, Wait::dont);
-      });
+  Status sent =
+      shells_.start_zygote(request, pair->second.get(), config_.zygote_filter,
+                           config_.worker_filter, [this, zygote](Result<int> pid) {
+                             if (!pid) {
+                               log_error(pid.error().describe());
+                               return died(zygote);
+                             }
+                             zygote->pid = *pid;
+                             reaper_.watch(*pid, [this, zygote](Ending) { died(zygote); });
+                             (void)send_packet(zygote->control.get(), "go", {}, Wait::dont);
+                           });
   if (!sent) return died(zygote);
   zygote->timer = loop_.after(kWarmTime, [this, zygote] {
     log_error("a zygote did not become warm in time");
@@ -124,10 +121,8 @@ void Zygotes::read(const std::shared_ptr<Zygote>& zygote) {
   if (found == zygote->waiting.end()) return;
   Forked forked = std::move(found->second);
   zygote->waiting.erase(found);
-  if (reply.error != 0)
-    forked(Error::from_errno("forking a worker", reply.error));
-  else
-    forked(Born{packet->pid, lease(zygote->alive)});
+  if (reply.error != 0) forked(Error::from_errno("forking a worker", reply.error));
+  else forked(Born{packet->pid, lease(zygote->alive)});
   // An old one leaves when its last answer is in.
   if (zygote != line(zygote->variant).current && zygote->waiting.empty()) retire(zygote);
 }
@@ -217,12 +212,9 @@ void Zygotes::fork(Variant variant, const wire::ForkRequest& request, std::vecto
   want(variant);
   Line& to = line(variant);
   Queued queued{request, std::move(fds), std::move(forked)};
-  if (stopping_)
-    refuse(std::move(queued));
-  else if (to.current)
-    send(to, std::move(queued));
-  else
-    to.queue.push_back(std::move(queued));
+  if (stopping_) refuse(std::move(queued));
+  else if (to.current) send(to, std::move(queued));
+  else to.queue.push_back(std::move(queued));
 }
 
 void Zygotes::refuse(Queued queued) {

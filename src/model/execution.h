@@ -48,7 +48,7 @@ struct ExecRecord {
   std::string id;
   std::string session;
   std::string code;
-  std::string started_at;  // RFC 3339, UTC
+  std::string started_at;         // RFC 3339, UTC
   std::string state = "running";  // running, finished
   Outcome outcome = Outcome::ok;
   int exit_code = 0;

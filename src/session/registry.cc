@@ -64,7 +64,7 @@ std::string now_rfc3339() {
 
 Variant variant_for(const std::string& code) {
   static constexpr std::array<std::string_view, 12> kHeavy{
-      "numpy", "pandas", "matplotlib", "scipy",  "seaborn", "sklearn",
+      "numpy", "pandas", "matplotlib",  "scipy", "seaborn",  "sklearn",
       "pylab", "plt.",   "statsmodels", "sympy", "networkx", "skimage"};
   for (std::string_view word : kHeavy)
     if (code.find(word) != std::string::npos) return Variant::loaded;
@@ -118,8 +118,8 @@ SessionSpec spec_from_json(const std::string& text) {
   return spec;
 }
 
-Registry::Registry(asio::any_io_executor executor, backend::KeeperLink& keeper,
-                   store::Store& store, std::function<std::string(const ExecRecord&)> to_json)
+Registry::Registry(asio::any_io_executor executor, backend::KeeperLink& keeper, store::Store& store,
+                   std::function<std::string(const ExecRecord&)> to_json)
     : executor_(executor), keeper_(keeper), store_(store), to_json_(std::move(to_json)) {}
 
 Journal Registry::journal() {
@@ -296,11 +296,12 @@ void Registry::rest_idle() {
   }
   for (auto& session : over) {
     ++counters_.idle_ended;
-    asio::co_spawn(executor_,
-                   [](Registry* self, std::shared_ptr<Session> one) -> Task<void> {
-                     (void)co_await self->end(one);
-                   }(this, session),
-                   asio::detached);
+    asio::co_spawn(
+        executor_,
+        [](Registry* self, std::shared_ptr<Session> one) -> Task<void> {
+          (void)co_await self->end(one);
+        }(this, session),
+        asio::detached);
   }
 }
 
@@ -323,8 +324,8 @@ Death death_from_json(const std::string& text) {
 }  // namespace
 
 Task<Status> Registry::adopt_one(const store::SessionRow& row, bool dead, std::uint64_t watched) {
-  auto session = std::make_shared<Session>(executor_, keeper_, journal(), row.id,
-                                           spec_from_json(row.spec));
+  auto session =
+      std::make_shared<Session>(executor_, keeper_, journal(), row.id, spec_from_json(row.spec));
   session->created_at = row.created_at;
   session->engine = row.engine;
   sessions_[row.id] = session;
@@ -351,8 +352,7 @@ Task<Status> Registry::adopt_one(const store::SessionRow& row, bool dead, std::u
 Task<Status> Registry::adopt(std::string keeper_instance) {
   instance_ = std::move(keeper_instance);
   if (Status s = store_.end_others(instance_); !s) co_return s;
-  Result<wire::Listed> listed =
-      backend::expect<wire::Listed>(co_await keeper_.call(wire::List{}));
+  Result<wire::Listed> listed = backend::expect<wire::Listed>(co_await keeper_.call(wire::List{}));
   if (!listed) co_return std::move(listed.error());
   Result<std::vector<store::SessionRow>> rows = store_.sessions_of(instance_);
   if (!rows) co_return std::move(rows.error());

@@ -74,7 +74,7 @@ class Registry {
   Counters counters_;
 };
 
-std::string new_id();        // 128 random bits as 32 hex digits
+std::string new_id();  // 128 random bits as 32 hex digits
 std::string now_rfc3339();
 
 // The smallest zygote that covers what the code seems to import. A guess only costs time.

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <charconv>
 
 namespace vitrine::session {
 
@@ -112,9 +112,8 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
   };
   spawn([](auto me, auto to) -> Task<void> { co_await me->read_frames(to); }(self, connection_));
   for (Stream stream : {Stream::out, Stream::err})
-    spawn([](auto me, auto to, Stream which) -> Task<void> {
-      co_await me->read_pipe(to, which);
-    }(self, connection_, stream));
+    spawn([](auto me, auto to, Stream which) -> Task<void> { co_await me->read_pipe(to, which); }(
+                                                 self, connection_, stream));
 }
 
 void Session::disconnect() {
@@ -193,8 +192,7 @@ void Session::arm_watch() {
         std::chrono::steady_clock::now() - self->current_->started);
     const auto left = std::max(limit - spent, std::chrono::milliseconds(1));
     self->current_->watched = true;
-    self->keeper_.post(
-        wire::Watch{self->engine, number, static_cast<std::uint64_t>(left.count())});
+    self->keeper_.post(wire::Watch{self->engine, number, static_cast<std::uint64_t>(left.count())});
   });
 }
 
@@ -204,25 +202,23 @@ void Session::send_message(wire::Type type, std::uint64_t number, std::string_vi
   do {
     const std::string_view part = payload.substr(done, wire::kMaxPayload);
     const bool last = done + part.size() == payload.size();
-    const auto flags = static_cast<std::uint8_t>((last ? 0 : wire::kMore) |
-                                                 (done == 0 ? 0 : wire::kRest));
-    connection_->unsent.push_back(
-        wire::encode_frame({type, flags, number, sequence++, part}));
+    const auto flags =
+        static_cast<std::uint8_t>((last ? 0 : wire::kMore) | (done == 0 ? 0 : wire::kRest));
+    connection_->unsent.push_back(wire::encode_frame({type, flags, number, sequence++, part}));
     done += part.size();
   } while (done < payload.size());
   if (!connection_->flushing) {
     // The usual case goes out at once.
-    while (!connection_->unsent.empty() &&
-           send_packet(connection_->socket.native_handle(), connection_->unsent.front(), {},
-                       Wait::dont))
+    while (!connection_->unsent.empty() && send_packet(connection_->socket.native_handle(),
+                                                       connection_->unsent.front(), {}, Wait::dont))
       connection_->unsent.pop_front();
     if (connection_->unsent.empty()) return;
     connection_->flushing = true;
-    asio::co_spawn(executor_,
-                   [](auto me, auto to) -> Task<void> {
-                     co_await me->flush(to);
-                   }(shared_from_this(), connection_),
-                   asio::detached);
+    asio::co_spawn(
+        executor_,
+        [](auto me, auto to) -> Task<void> { co_await me->flush(to); }(shared_from_this(),
+                                                                       connection_),
+        asio::detached);
   }
 }
 
@@ -232,10 +228,9 @@ Task<void> Session::flush(std::shared_ptr<Connection> connection) {
     co_await connection->socket.async_wait(Descriptor::wait_write,
                                            asio::redirect_error(asio::use_awaitable, failed));
     if (failed || connection->over) co_return;
-    Status sent = send_packet(connection->socket.native_handle(), connection->unsent.front(), {},
-                              Wait::dont);
-    if (sent)
-      connection->unsent.pop_front();
+    Status sent =
+        send_packet(connection->socket.native_handle(), connection->unsent.front(), {}, Wait::dont);
+    if (sent) connection->unsent.pop_front();
     else if (sent.error().code != Code::over_limit)
       co_return;  // the keeper will say why it is gone
   }
@@ -250,9 +245,8 @@ bool Session::take_frames(Connection& connection) {
                                MSG_DONTWAIT | MSG_TRUNC);
     if (got < 0) return errno == EAGAIN || errno == EINTR;
     if (got == 0) return false;
-    Result<wire::Frame> frame =
-        wire::decode_frame({datagram.data(), std::min<std::size_t>(static_cast<std::size_t>(got),
-                                                                  datagram.size())});
+    Result<wire::Frame> frame = wire::decode_frame(
+        {datagram.data(), std::min<std::size_t>(static_cast<std::size_t>(got), datagram.size())});
     if (static_cast<std::size_t>(got) > datagram.size() || !frame) {
       break_off(frame ? Error{Code::over_limit, "a frame is too big"} : frame.error());
       return false;
@@ -312,8 +306,7 @@ void Session::drain_pipes() {
   // Only what is there now: a child that floods for ever must not hold up the end.
   if (!connection_ || !current_) return;
   for (Stream stream : {Stream::out, Stream::err}) {
-    const int pipe =
-        (stream == Stream::out ? connection_->out : connection_->err).native_handle();
+    const int pipe = (stream == Stream::out ? connection_->out : connection_->err).native_handle();
     int left = 0;
     if (::ioctl(pipe, FIONREAD, &left) != 0) continue;
     std::string buffer(kReadSize, '\0');

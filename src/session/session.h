@@ -41,7 +41,7 @@ struct Lines {
   Fd socket;
   Fd out;
   Fd err;
-  Fd cpu = {};   // files of the kernel's accounts; empty where there are none
+  Fd cpu = {};  // files of the kernel's accounts; empty where there are none
   Fd peak = {};
 };
 

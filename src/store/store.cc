@@ -36,9 +36,9 @@ CREATE INDEX IF NOT EXISTS executions_by_session ON executions(session, sequence
 std::string text(sqlite3_stmt* statement, int column) {
   const void* bytes = sqlite3_column_blob(statement, column);
   const int size = sqlite3_column_bytes(statement, column);
-  return bytes == nullptr ? ""
-                          : std::string(static_cast<const char*>(bytes),
-                                        static_cast<std::size_t>(size));
+  return bytes == nullptr
+             ? ""
+             : std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size));
 }
 
 }  // namespace
@@ -82,8 +82,7 @@ class Statement {
 
 struct Store::Statements {
   Statement put_session, set_state, set_engine, sessions_of, end_sessions, lose_executions;
-  Statement begin, finish, running, one, page, prune_executions, prune_sessions,
-      forget_sessions;
+  Statement begin, finish, running, one, page, prune_executions, prune_sessions, forget_sessions;
 };
 
 Store::Store(sqlite3* database, std::string directory, Retention retention)
@@ -115,9 +114,9 @@ Error Store::failure(const char* doing) const {
 Result<Store> Store::open(const std::string& directory, Retention retention) {
   const std::string path = directory + "/vitrine.db";
   sqlite3* database = nullptr;
-  const int opened = sqlite3_open_v2(
-      path.c_str(), &database,
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int opened =
+      sqlite3_open_v2(path.c_str(), &database,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   Store store(database, directory, retention);
   if (opened != SQLITE_OK) return store.failure("opening the database");
   sqlite3_busy_timeout(database, 2000);
@@ -162,8 +161,7 @@ Status Store::prepare() {
       s.begin.compile(database_,
                       "INSERT INTO executions(id, session, number, code, started_at, state, "
                       "record) VALUES(?,?,?,?,?,'running','')") &&
-      s.finish.compile(database_,
-                       "UPDATE executions SET state='finished', record=? WHERE id=?") &&
+      s.finish.compile(database_, "UPDATE executions SET state='finished', record=? WHERE id=?") &&
       s.running.compile(database_,
                         "SELECT id, session, number, code, started_at, state, record, sequence "
                         "FROM executions WHERE session=? AND state='running' "
@@ -294,7 +292,8 @@ namespace {
 
 ExecRow exec_row(sqlite3_stmt* row) {
   return {text(row, 0), text(row, 1), static_cast<std::uint64_t>(sqlite3_column_int64(row, 2)),
-          text(row, 3), text(row, 4), text(row, 5), text(row, 6)};
+          text(row, 3), text(row, 4), text(row, 5),
+          text(row, 6)};
 }
 
 }  // namespace
@@ -320,17 +319,18 @@ Result<Store::Page> Store::executions(const std::string& session, std::uint64_t 
   Page page;
   std::uint64_t last = 0;
   const std::uint64_t from = before == 0 ? INT64_MAX : before;
-  const bool done =
-      statements_->page.with(session).with(from).with(std::uint64_t{limit} + 1).run(
-          [&](sqlite3_stmt* row) {
-            if (page.rows.size() == limit) {
-              page.next = last;
-              return;
-            }
-            last = static_cast<std::uint64_t>(sqlite3_column_int64(row, 7));
-            page.rows.push_back(exec_row(row));
-            page.rows.back().record = fetch(page.rows.back().record);
-          });
+  const bool done = statements_->page.with(session)
+                        .with(from)
+                        .with(std::uint64_t{limit} + 1)
+                        .run([&](sqlite3_stmt* row) {
+                          if (page.rows.size() == limit) {
+                            page.next = last;
+                            return;
+                          }
+                          last = static_cast<std::uint64_t>(sqlite3_column_int64(row, 7));
+                          page.rows.push_back(exec_row(row));
+                          page.rows.back().record = fetch(page.rows.back().record);
+                        });
   if (!done) return failure("reading executions");
   return page;
 }

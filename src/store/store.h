@@ -23,9 +23,9 @@ namespace vitrine::store {
 
 struct SessionRow {
   std::string id;
-  std::uint64_t engine = 0;   // the keeper's number
-  std::string keeper;         // which keeper's: its instance
-  std::string spec;           // JSON, as the API shows it; no environment values
+  std::uint64_t engine = 0;  // the keeper's number
+  std::string keeper;        // which keeper's: its instance
+  std::string spec;          // JSON, as the API shows it; no environment values
   std::string created_at;
   std::string state = "ready";  // ready, dead, ended
   std::string cause;            // of death, JSON

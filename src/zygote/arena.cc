@@ -31,8 +31,7 @@ Region region;
 bool small_arenas = false;
 
 void* map_pages(std::size_t size) {
-  void* pages =
-      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* pages = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return pages == MAP_FAILED ? nullptr : pages;
 }
 
@@ -60,12 +59,9 @@ void* allocate(void*, std::size_t size) {
 void release(void*, void* arena, std::size_t size) {
   auto* begin = static_cast<char*>(arena);
   const bool huge = region.begin != nullptr && begin >= region.begin && begin < region.end;
-  if (!huge)
-    ::munmap(arena, size);
-  else if (begin + size == region.next)
-    region.next = begin;
-  else if (small_arenas)
-    ::madvise(arena, size, MADV_DONTNEED);
+  if (!huge) ::munmap(arena, size);
+  else if (begin + size == region.next) region.next = begin;
+  else if (small_arenas) ::madvise(arena, size, MADV_DONTNEED);
 }
 
 __attribute__((constructor)) void prepare() {

@@ -72,8 +72,8 @@ Status Channel::send(wire::Type type, std::uint64_t execution, std::string_view 
   do {
     const std::string_view part = payload.substr(done, wire::kMaxPayload);
     const bool last = done + part.size() == payload.size();
-    const auto flags = static_cast<std::uint8_t>((last ? 0 : wire::kMore) |
-                                                 (done == 0 ? 0 : wire::kRest));
+    const auto flags =
+        static_cast<std::uint8_t>((last ? 0 : wire::kMore) | (done == 0 ? 0 : wire::kRest));
     sent_.push_back({type, flags, std::string(part)});
     if (Status s = send_frame({type, flags, execution, sequence_++, part}); !s) return s;
     done += part.size();

@@ -51,7 +51,6 @@ class Channel {
   std::vector<Sent> sent_;  // frames of the last execution
 };
 
-
 // What `ready` messages say; called once in the zygote.
 void set_python_version(std::string version);
 

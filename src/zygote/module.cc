@@ -86,7 +86,8 @@ PyObject* py_serve_forks(PyObject*, PyObject* args) {
   worker_pid = ::getpid();
   channel = std::make_unique<Channel>(jail::kSessionSocket);
   install_signals(jail::kSessionSocket);
-  ::setvbuf(stdout, nullptr, _IOLBF, 0);  // what C code prints appears line by line, as on a terminal
+  ::setvbuf(stdout, nullptr, _IOLBF,
+            0);  // what C code prints appears line by line, as on a terminal
   return PyBool_FromLong(forked->rehearse ? 1 : 0);
 }
 
@@ -242,11 +243,11 @@ PyObject* py_send_result(PyObject*, PyObject* args) {
   if (PyArg_ParseTuple(args, "KisO!y*", &id, &kind, &display_id, &PyDict_Type, &bundle,
                        &metadata) == 0)
     return nullptr;
-  wire::ResultBundle result{.kind = static_cast<wire::ResultKind>(kind),
-                            .display_id = display_id,
-                            .data = {},
-                            .metadata = {static_cast<const char*>(metadata.buf),
-                                         static_cast<std::size_t>(metadata.len)}};
+  wire::ResultBundle result{
+      .kind = static_cast<wire::ResultKind>(kind),
+      .display_id = display_id,
+      .data = {},
+      .metadata = {static_cast<const char*>(metadata.buf), static_cast<std::size_t>(metadata.len)}};
   PyBuffer_Release(&metadata);
   PyObject* key = nullptr;
   PyObject* value = nullptr;
@@ -319,7 +320,9 @@ PyObject* py_executing(PyObject*, PyObject* arg) {
   Py_RETURN_NONE;
 }
 
-PyObject* py_interrupted(PyObject*, PyObject*) { return PyBool_FromLong(was_interrupted() ? 1 : 0); }
+PyObject* py_interrupted(PyObject*, PyObject*) {
+  return PyBool_FromLong(was_interrupted() ? 1 : 0);
+}
 PyObject* py_is_worker(PyObject*, PyObject*) { return PyBool_FromLong(is_worker() ? 1 : 0); }
 
 PyMethodDef methods[] = {

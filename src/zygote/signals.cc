@@ -9,8 +9,8 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <ctime>
 #include <cstring>
+#include <ctime>
 #include <string_view>
 
 #define PY_SSIZE_T_CLEAN
@@ -77,9 +77,8 @@ void send_stack() {
   ::close(file);
   if (got <= 0) return;
   const std::size_t size = keep_user_lines(text, static_cast<std::size_t>(got));
-  const wire::Frame frame{.type = wire::Type::stack,
-                          .execution = running.load(),
-                          .payload = {text, size}};
+  const wire::Frame frame{
+      .type = wire::Type::stack, .execution = running.load(), .payload = {text, size}};
   auto header = wire::encode_header(frame);
   iovec parts[2] = {{header.data(), header.size()}, {text, size}};
   msghdr message{};
