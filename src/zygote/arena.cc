@@ -29,6 +29,11 @@ struct Region {
 
 Region region;
 bool small_arenas = false;
+char* heap = nullptr;  // where it begins
+
+#ifndef MADV_COLLAPSE
+constexpr int MADV_COLLAPSE = 25;  // Linux 6.1
+#endif
 
 void* map_pages(std::size_t size) {
   void* pages = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -64,9 +69,17 @@ void release(void*, void* arena, std::size_t size) {
   else if (small_arenas) ::madvise(arena, size, MADV_DONTNEED);
 }
 
+void collapse_heap() {
+  const auto begin = reinterpret_cast<std::uintptr_t>(heap);
+  const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0));
+  for (auto at = (begin + kHuge - 1) / kHuge * kHuge; at + kHuge <= end; at += kHuge)
+    ::madvise(reinterpret_cast<void*>(at), kHuge, MADV_COLLAPSE);
+}
+
 __attribute__((constructor)) void prepare() {
   const char* preload = ::getenv("LD_PRELOAD");
   if (preload == nullptr || std::strstr(preload, "_vitrine") == nullptr) return;
+  heap = static_cast<char*>(::sbrk(0));
   // Neither is anything a session's own programs should inherit.
   ::unsetenv("LD_PRELOAD");
   ::unsetenv("GLIBC_TUNABLES");
@@ -77,6 +90,10 @@ __attribute__((constructor)) void prepare() {
 }
 
 }  // namespace
+
+void settle_memory() {
+  if (heap != nullptr) collapse_heap();
+}
 
 void use_small_arenas() { small_arenas = true; }
 

@@ -7,6 +7,10 @@
 
 namespace vitrine::zygote {
 
+// Once, when all is imported: the heap goes into huge pages too, so that a fork has less to copy
+// (glibc's own tunable for that wants /sys, which the zygote has not). Best effort.
+void settle_memory();
+
 // From now on this process is a worker.
 void use_small_arenas();
 

@@ -128,6 +128,7 @@ Result<Forked> serve_forks(int control, std::span<const sock_filter> zygote_filt
   if (Status s = jail::install_filter(zygote_filter); !s) return std::move(s.error());
 
   const pid_t own = ::getpid();
+  settle_memory();
   wire::ForkReply reply{};
   if (!answer(control, reply, own)) return Error::from_errno("saying that the zygote is warm");
   Received in;
