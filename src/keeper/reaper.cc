@@ -64,7 +64,8 @@ bool Reaper::signal(int pid, int signal, std::uint32_t value) const {
   info.si_pid = ::getpid();
   info.si_uid = ::getuid();
   info.si_value.sival_int = static_cast<int>(value);
-  return ::syscall(SYS_rt_sigqueueinfo, pid, signal, &info) == 0;
+  // To the main thread: any other that got one of two signals would change their order.
+  return ::syscall(SYS_rt_tgsigqueueinfo, pid, pid, signal, &info) == 0;
 }
 
 void Reaper::reap() {
