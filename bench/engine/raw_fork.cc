@@ -11,9 +11,9 @@ namespace vitrine::bench {
 namespace {
 
 constexpr char kBoot[] = R"(
-import builtins, sys
-from vitrine_runtime import zygote
+import builtins
 import _raw_fork
+from vitrine_runtime import zygote
 zygote.warm(%s)
 id, code = _raw_fork.serve(3)
 names = {"__name__": "__main__", "__builtins__": builtins}

@@ -17,6 +17,13 @@
 
 #include "engine/raw_fork_wire.h"
 
+namespace vitrine::zygote {
+
+// Of the preloaded _vitrine: what the zygote does to its memory before it forks.
+__attribute__((weak)) void settle_memory();
+
+}  // namespace vitrine::zygote
+
 namespace {
 
 using vitrine::bench::RawReply;
@@ -49,6 +56,7 @@ PyObject* serve(PyObject*, PyObject* args) {
   sigaddset(&set, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   const int signals = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (vitrine::zygote::settle_memory != nullptr) vitrine::zygote::settle_memory();
   tell(0, RawReply::Kind::warm, "", 0);
   for (;;) {
     pollfd polled[2] = {{driver, POLLIN, 0}, {signals, POLLIN, 0}};

@@ -198,6 +198,12 @@ std::optional<Problem> Connection::refuse(const Router::Match& match) const {
                    .code = "ambiguous_length",
                    .detail = "both Content-Length and Transfer-Encoding are given",
                    .remedy = "send one of them"};
+  const std::string coding(request[http::field::transfer_encoding]);
+  if (!coding.empty() && !beast::iequals(coding, "chunked"))
+    return Problem{.status = http::status::bad_request,
+                   .code = "bad_transfer_encoding",
+                   .detail = "the only transfer encoding known here is chunked",
+                   .remedy = "send Content-Length, or Transfer-Encoding: chunked"};
   const Access access = match.route == nullptr ? Access::ordinary : match.route->access;
   const bool needed =
       access == Access::owner || (access == Access::ordinary && config.token_everywhere);
