@@ -6,6 +6,7 @@ VITRINE_BUILD names the build directory (default build/dev).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -396,8 +397,13 @@ def test_repl_in_a_terminal_interrupts_and_ends(server: str, directory: Path) ->
     until(b"KeyboardInterrupt\r\n>>> ")
     os.write(terminal, b"6 * 7\r")
     until(b"42\r\n>>> ")
-    os.write(terminal, b"\x04")
-    status = os.waitpid(pid, 0)[1]
+    # Typed until it is read: between two lines the terminal is for a moment not in the editor's mode.
+    ended, status = 0, 0
+    while ended == 0:
+        with contextlib.suppress(OSError):
+            os.write(terminal, b"\x04")
+        time.sleep(0.1)
+        ended, status = os.waitpid(pid, os.WNOHANG)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 0
 
