@@ -334,7 +334,8 @@ void Rooms::vacate(Shell* shell, int tries, std::function<void(Vacant)> then) {
 
 void Rooms::recycle(Shell* shell, std::function<void()> gone) {
   vacate(shell, kVacateTries, [this, shell, gone = std::move(gone)](Vacant vacant) {
-    if (vacant == Vacant::no) return shells_.retire(shell, gone);
+    // Asked only now: while it lived it could still open a connection.
+    if (vacant == Vacant::no || used_the_network(*shell)) return shells_.retire(shell, gone);
     (void)shell->cgroup->reset_peak();
     shell->home.reset();  // of the scratch space that the next worker replaces
     shell->on_init_gone = [this, shell] {
