@@ -164,7 +164,7 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
     void operator()(const wire::Watch& r) { control.answer(id, number, sessions.watch(r)); }
     void operator()(const wire::Unwatch& r) { control.answer(id, number, sessions.unwatch(r)); }
     void operator()(const wire::Kill& r) { control.answer(id, number, sessions.kill(r.session)); }
-    void operator()(const wire::List&) { control.answer(id, number, sessions.list()); }
+    void operator()(const wire::List& r) { control.answer(id, number, sessions.list(r.after)); }
     void operator()(const wire::AskUsage& r) {
       Result<wire::Used> used = sessions.usage(r.session);
       if (used) control.answer(id, number, wire::Reply(*used));

@@ -61,7 +61,7 @@ Status set(Options& options, std::string_view name, const std::string& value) {
   if (name == "--shells") return number(name, value, 1u, 1000u, pool.shells);
   if (name == "--recycled") return number(name, value, 0u, 1000u, pool.recycled);
   if (name == "--uses-per-shell") return number(name, value, 1u, 1'000'000u, pool.uses_per_shell);
-  if (name == "--capacity") return number(name, value, 1u, 3'500u, options.capacity);
+  if (name == "--capacity") return number(name, value, 1u, 100'000u, options.capacity);
   if (name == "--children-per-zygote")
     return number(name, value, 1u, 100'000u, options.children_per_zygote);
   if (name == "--uid-base") return number(name, value, 65536u, 0xF0000000u, options.uid_base);

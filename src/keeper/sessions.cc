@@ -78,7 +78,9 @@ void Sessions::filled(std::uint64_t id, Result<Rooms::Taken> taken, const Opened
     if (done) done(ok());
     return;
   }
-  if (done || stopping_) {
+  // A client that left before it was told the number cannot be missing the session.
+  const bool unknown = !session.announced && !connected_(session.owner);
+  if (done || stopping_ || unknown) {
     sessions_.erase(id);
     opened(Error{Code::unavailable, "the session was ended meanwhile"});
     rooms_.give_back(std::move(taken->room), [done] {
@@ -87,6 +89,7 @@ void Sessions::filled(std::uint64_t id, Result<Rooms::Taken> taken, const Opened
     return;
   }
   move_in(session, std::move(taken->room));
+  session.announced = true;
   opened(wire::Opened{id, taken->source});
 }
 
@@ -126,10 +129,7 @@ Result<wire::Opened> Sessions::attach(std::uint64_t id, std::uint64_t owner) {
   Result<Session*> session = find_live(id);
   if (!session) return std::move(session.error());
   (*session)->owner = owner;
-  // The client before may not have lived to hear it.
-  if (const std::uint64_t overdue = (*session)->overdue; overdue != 0)
-    loop_.after({}, [this, owner, id, overdue] { notify_(owner, wire::TimedOut{id, overdue}); });
-  return wire::Opened{id, Source::warm};
+  return wire::Opened{id, Source::warm, (*session)->overdue};
 }
 
 void Sessions::end(std::uint64_t id, Done done) {
@@ -250,10 +250,17 @@ Result<Home> Sessions::home(std::uint64_t id) {
   return Home{session->room->shell->home.get(), session->room->shell->user};
 }
 
-wire::Listed Sessions::list() const {
+wire::Listed Sessions::list(std::uint64_t after) const {
   wire::Listed listed;
-  for (const auto& [id, session] : sessions_)
-    if (session.room) listed.sessions.push_back({id, session.death.has_value(), session.watched});
+  for (auto one = sessions_.upper_bound(after); one != sessions_.end(); ++one) {
+    const Session& session = one->second;
+    if (!session.room) continue;  // being made, for a client that will be told
+    if (listed.sessions.size() == wire::kListPage) {
+      listed.more = true;
+      break;
+    }
+    listed.sessions.push_back({session.id, session.death, session.watched});
+  }
   return listed;
 }
 

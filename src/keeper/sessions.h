@@ -8,9 +8,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "keeper/files.h"
@@ -46,7 +46,7 @@ class Sessions {
   Status freeze(const wire::Freeze& request);
   // Also of a dead session; good until the next call that changes it.
   Result<Home> home(std::uint64_t session);
-  wire::Listed list() const;
+  wire::Listed list(std::uint64_t after) const;
   std::size_t count() const { return sessions_.size(); }
 
   // {session socket, stdout, stderr} of a live session; plain looks.
@@ -68,6 +68,7 @@ class Sessions {
     std::uint64_t watched = 0;          // execution
     std::uint64_t overdue = 0;          // execution whose time was up
     TimerId deadline = 0;
+    bool announced = false;  // a client was told its number
     Done after_fill = {};  // it is to be ended as soon as it is made
   };
 
@@ -87,7 +88,7 @@ class Sessions {
   Connected connected_;
   std::uint64_t last_id_ = 0;
   bool stopping_ = false;
-  std::unordered_map<std::uint64_t, Session> sessions_;
+  std::map<std::uint64_t, Session> sessions_;
 };
 
 }  // namespace vitrine::keeper

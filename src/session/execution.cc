@@ -93,8 +93,13 @@ void Execution::add_result(ResultEvent result) {
     result_bytes_ -= size;
     return add_note("a result was left out: the results are larger than the session's output_kb");
   }
-  if (result.kind == wire::ResultKind::value || result.kind == wire::ResultKind::display)
+  const auto shown = displays_.find(result.display_id);
+  if (result.kind == wire::ResultKind::update_display) {
+    if (shown != displays_.end()) record.results[shown->second] = result.data;
+  } else if (result.kind != wire::ResultKind::clear_output) {
+    if (!result.display_id.empty()) displays_[result.display_id] = record.results.size();
     record.results.push_back(result.data);
+  }
   emit(std::move(result), size);
 }
 

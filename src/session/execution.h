@@ -9,6 +9,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -84,7 +85,8 @@ class Execution {
   std::uint64_t number = 0;  // on the session socket
   bool timed_out = false;
   bool watched = false;
-  std::string stack;
+  std::string stack;           // where it was when it was asked last
+  std::uint64_t stacks = 0;    // how often it has told
   std::chrono::steady_clock::time_point started{};
   std::uint64_t cpu_before_us = 0;
 
@@ -99,6 +101,7 @@ class Execution {
   Output out_;
   Output err_;
   std::size_t result_bytes_ = 0;
+  std::map<std::string, std::size_t> displays_;  // display_id -> its place in record.results
   std::size_t output_limit_;
   std::vector<Event> events_;
   std::size_t unread_ = 0;

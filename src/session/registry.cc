@@ -8,6 +8,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/json.hpp>
 #include <ctime>
+#include <map>
 
 namespace vitrine::session {
 
@@ -305,25 +306,7 @@ void Registry::rest_idle() {
   }
 }
 
-namespace {
-
-// The cause as the store has it.
-Death death_from_json(const std::string& text) {
-  Death death{.cause = Cause::killed, .code = 9};
-  boost::system::error_code failed;
-  const json::value parsed = json::parse(text.empty() ? "{}" : text, failed);
-  const json::object* in = failed ? nullptr : parsed.if_object();
-  if (in == nullptr || !in->contains("cause") || !in->contains("code")) return death;
-  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(Cause::killed); ++i)
-    if (in->at("cause").is_string() && in->at("cause").as_string() == to_string(Cause{i}))
-      death.cause = Cause{i};
-  if (in->at("code").is_int64()) death.code = static_cast<std::int32_t>(in->at("code").as_int64());
-  return death;
-}
-
-}  // namespace
-
-Task<Status> Registry::adopt_one(const store::SessionRow& row, bool dead, std::uint64_t watched) {
+Task<Status> Registry::adopt_one(const store::SessionRow& row, const wire::Listed::Entry& found) {
   auto session =
       std::make_shared<Session>(executor_, keeper_, journal(), row.id, spec_from_json(row.spec));
   session->created_at = row.created_at;
@@ -332,19 +315,20 @@ Task<Status> Registry::adopt_one(const store::SessionRow& row, bool dead, std::u
   by_engine_[row.engine] = session;
   Result<std::optional<store::ExecRow>> running = store_.running_execution(row.id);
   if (!running) co_return std::move(running.error());
-  if (dead) {
-    session->restore(*running, watched);
-    session->died(death_from_json(row.cause));
-    co_return ok();
+  session->restore(*running, found.execution);
+  if (found.death) {
+    session->died(*found.death);
+    co_return store_.set_session_state(row.id, "dead", death_json(*found.death));
   }
   backend::KeeperReply reply = co_await keeper_.call(wire::Attach{row.engine});
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
-  session->restore(*running, watched);
+  if (session->death) co_return ok();  // while we were asking
   if (!opened || fds.size() < 3) {
     session->died(Death{.cause = Cause::killed, .code = 9});
     co_return ok();
   }
+  session->deadline_passed(opened->overdue);
   session->connect(row.engine, lines_from(fds), Session::Line::adopted);
   co_return ok();
 }
@@ -352,24 +336,26 @@ Task<Status> Registry::adopt_one(const store::SessionRow& row, bool dead, std::u
 Task<Status> Registry::adopt(std::string keeper_instance) {
   instance_ = std::move(keeper_instance);
   if (Status s = store_.end_others(instance_); !s) co_return s;
-  Result<wire::Listed> listed = backend::expect<wire::Listed>(co_await keeper_.call(wire::List{}));
-  if (!listed) co_return std::move(listed.error());
+  std::map<std::uint64_t, wire::Listed::Entry> alive;
+  for (bool more = true; more;) {
+    const wire::Request request = wire::List{alive.empty() ? 0 : alive.rbegin()->first};
+    Result<wire::Listed> page = backend::expect<wire::Listed>(co_await keeper_.call(request));
+    if (!page) co_return std::move(page.error());
+    for (const wire::Listed::Entry& one : page->sessions) alive[one.session] = one;
+    more = page->more && !page->sessions.empty();
+  }
   Result<std::vector<store::SessionRow>> rows = store_.sessions_of(instance_);
   if (!rows) co_return std::move(rows.error());
   for (const store::SessionRow& row : *rows) {
-    auto found = std::ranges::find_if(listed->sessions,
-                                      [&](const auto& one) { return one.session == row.engine; });
-    if (found == listed->sessions.end()) {
+    const auto found = alive.extract(row.engine);
+    if (!found) {
       (void)store_.set_session_state(row.id, "ended", "");
       continue;
     }
-    const bool dead = found->dead;
-    const std::uint64_t watched = found->execution;
-    listed->sessions.erase(found);
-    if (Status s = co_await adopt_one(row, dead, watched); !s) co_return s;
+    if (Status s = co_await adopt_one(row, found.mapped()); !s) co_return s;
   }
   // What is left was never acknowledged to anybody.
-  for (const auto& orphan : listed->sessions) keeper_.post(wire::End{orphan.session});
+  for (const auto& [orphan, entry] : alive) keeper_.post(wire::End{orphan});
   co_return ok();
 }
 

@@ -61,7 +61,7 @@ class Registry {
   void begun(Execution& execution);
   void ended(Execution& execution);
   bool is_kept(const Execution& execution) const;
-  Task<Status> adopt_one(const store::SessionRow& row, bool dead, std::uint64_t watched);
+  Task<Status> adopt_one(const store::SessionRow& row, const wire::Listed::Entry& found);
 
   asio::any_io_executor executor_;
   backend::KeeperLink& keeper_;

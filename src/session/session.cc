@@ -86,8 +86,7 @@ Session::Session(asio::any_io_executor executor, backend::KeeperLink& keeper, Jo
       executor_(executor),
       keeper_(keeper),
       journal_(std::move(journal)),
-      watch_timer_(executor),
-      stack_changed_(executor) {}
+      watch_timer_(executor) {}
 
 void Session::connect(std::uint64_t number, Lines lines, Line line) {
   disconnect();
@@ -136,6 +135,7 @@ void Session::restore(const std::optional<store::ExecRow>& running, std::uint64_
   current_->record.code = running->code;
   current_->record.started_at = running->started_at;
   current_->number = running->number;
+  last_number_ = running->number;
   current_->started = std::chrono::steady_clock::now();
   current_->add_note("the server was restarted while this ran: output from before is missing");
   // The keeper has kept the deadline it was told; only what it never heard of gets a new one.
@@ -158,7 +158,7 @@ Result<std::shared_ptr<Execution>> Session::execute(ExecRequest request) {
   execution->record.code = execution->request.code;
   queue_.push_back(execution);
   touch();
-  if (!current_) begin_next();
+  if (!current_ && !replaying_) begin_next();
   return execution;
 }
 
@@ -323,9 +323,10 @@ void Session::drain_pipes() {
 void Session::take(const wire::Message& message) {
   if (message.type == wire::Type::stack) {
     std::string text = wire::is_utf8(message.payload) ? message.payload : "";
-    if (current_ && message.execution == current_->number) current_->stack = text;
-    stack_ = std::move(text);
-    stack_changed_.cancel();
+    if (!current_ || message.execution != current_->number) return;
+    current_->stack = std::move(text);
+    ++current_->stacks;
+    for (asio::steady_timer* asking : asking_stack_) asking->cancel();
     return;
   }
   if (message.type == wire::Type::ready) {  // the answer to resume: it is idle
@@ -336,6 +337,8 @@ void Session::take(const wire::Message& message) {
     if (current_ && current_->number != ready->last_execution) {
       current_->add_note("the server was restarted before the code reached the session");
       conclude(Outcome::crashed, 1, true);
+    } else if (!current_) {
+      begin_next();
     }
     return;
   }
@@ -405,7 +408,8 @@ void Session::conclude(Outcome outcome, int exit_code, bool state_kept) {
   done->finish();
   journal_.ended(*done);
   touch();
-  if (!death) begin_next();
+  for (asio::steady_timer* asking : asking_stack_) asking->cancel();
+  if (!death && !replaying_) begin_next();
 }
 
 void Session::never_began(Execution& execution, const char* note) {
@@ -443,13 +447,18 @@ void Session::answer_input(const Execution& execution, std::optional<std::string
 }
 
 Task<std::optional<std::string>> Session::stack() {
-  if (!current_) co_return "";
-  stack_.reset();
-  keeper_.post(wire::AskStack{engine, current_->number});
-  stack_changed_.expires_after(kStackTime);
+  const std::shared_ptr<Execution> asked = current_;
+  if (!asked) co_return "";
+  const std::uint64_t before = asked->stacks;
+  keeper_.post(wire::AskStack{engine, asked->number});
+  asio::steady_timer answered(executor_, kStackTime);
+  asking_stack_.push_back(&answered);
   error_code ignored;
-  co_await stack_changed_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  co_return stack_;
+  co_await answered.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  std::erase(asking_stack_, &answered);
+  if (asked->stacks != before) co_return asked->stack;
+  if (asked != current_) co_return "";
+  co_return std::nullopt;
 }
 
 void Session::deadline_passed(std::uint64_t number) {

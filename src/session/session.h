@@ -116,8 +116,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::uint64_t last_number_ = 0;
   bool replaying_ = false;  // adopted: what comes before the worker's `ready` will come again
   asio::steady_timer watch_timer_;
-  asio::steady_timer stack_changed_;
-  std::optional<std::string> stack_;
+  std::vector<asio::steady_timer*> asking_stack_;  // each on the stack of a coroutine in stack()
 };
 
 }  // namespace vitrine::session

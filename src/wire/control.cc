@@ -29,6 +29,18 @@ void put_enum(Writer& out, E value) {
   out.u8(static_cast<std::uint8_t>(value));
 }
 
+void put_death(Writer& out, const Death& death) {
+  put_enum(out, death.cause);
+  out.i32(death.code);
+}
+
+Death get_death(Reader& in) {
+  Death death;
+  death.cause = get_enum(in, Cause::killed);
+  death.code = in.i32();
+  return death;
+}
+
 void put_limits(Writer& out, const Limits& limits) {
   out.u64(limits.memory_bytes).u32(limits.cpu_permille).u32(limits.processes);
   out.u64(limits.disk_bytes).u64(limits.output_bytes);
@@ -71,7 +83,7 @@ struct PutRequest {
     out.u64(r.session);
     put_enum(out, r.files);
   }
-  void operator()(const List&) {}
+  void operator()(const List& r) { out.u64(r.after); }
   void operator()(const Attach& r) { out.u64(r.session); }
   void operator()(const AskUsage& r) { out.u64(r.session); }
   void operator()(const Info&) {}
@@ -115,7 +127,7 @@ Request get_request(Reader& in, std::uint8_t verb) {
       const std::uint64_t session = in.u64();
       return Reset{session, get_enum(in, Files::keep)};
     }
-    case 8: return List{};
+    case 8: return List{in.u64()};
     case 9: return Attach{in.u64()};
     case 10: return AskUsage{in.u64()};
     case 11: return Info{};
@@ -163,11 +175,14 @@ struct PutReply {
   void operator()(const Opened& r) {
     out.u64(r.session);
     put_enum(out, r.source);
+    out.u64(r.overdue);
   }
   void operator()(const Listed& r) {
-    out.u32(static_cast<std::uint32_t>(r.sessions.size()));
-    for (const auto& entry : r.sessions)
-      out.u64(entry.session).u8(entry.dead ? 1 : 0).u64(entry.execution);
+    out.u8(r.more ? 1 : 0).u32(static_cast<std::uint32_t>(r.sessions.size()));
+    for (const auto& entry : r.sessions) {
+      out.u64(entry.session).u64(entry.execution).u8(entry.death ? 1 : 0);
+      if (entry.death) put_death(out, *entry.death);
+    }
   }
   void operator()(const Used& r) {
     out.u64(r.cpu_us).u64(r.memory_peak_bytes).u64(r.memory_now_bytes);
@@ -196,15 +211,18 @@ Reply get_reply(Reader& in, std::uint8_t kind) {
     case 1: return Done{};
     case 2: {
       const std::uint64_t session = in.u64();
-      return Opened{session, get_enum(in, Source::built)};
+      const Source source = get_enum(in, Source::built);
+      return Opened{session, source, in.u64()};
     }
     case 3: {
       Listed listed;
+      listed.more = get_bool(in);
       for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n) {
-        const std::uint64_t session = in.u64();
-        const std::uint8_t dead = in.u8();
-        if (dead > 1) in.fail();
-        listed.sessions.push_back({session, dead == 1, in.u64()});
+        Listed::Entry entry;
+        entry.session = in.u64();
+        entry.execution = in.u64();
+        if (get_bool(in)) entry.death = get_death(in);
+        listed.sessions.push_back(entry);
       }
       return listed;
     }
@@ -270,8 +288,7 @@ std::string encode_event(const Event& event) {
   out.u8(kEvent).u8(static_cast<std::uint8_t>(event.index()));
   if (const auto* died = std::get_if<Died>(&event)) {
     out.u64(died->session);
-    put_enum(out, died->death.cause);
-    out.i32(died->death.code);
+    put_death(out, died->death);
   } else {
     const auto& timed_out = std::get<TimedOut>(event);
     out.u64(timed_out.session).u64(timed_out.execution);
@@ -287,10 +304,8 @@ Result<FromKeeper> decode_from_keeper(std::string_view packet) {
     const std::uint32_t number = in.u32();
     message = NumberedReply{number, get_reply(in, in.u8())};
   } else if (const std::uint8_t event = in.u8(); kind == kEvent && event == 0) {
-    Died died{.session = in.u64(), .death = {}};
-    died.death.cause = get_enum(in, Cause::killed);
-    died.death.code = in.i32();
-    message = Event{died};
+    const std::uint64_t session = in.u64();
+    message = Event{Died{session, get_death(in)}};
   } else if (kind == kEvent && event == 1) {
     const std::uint64_t session = in.u64();
     message = Event{TimedOut{session, in.u64()}};

@@ -59,7 +59,10 @@ struct Reset {
   std::uint64_t session = 0;
   Files files = Files::wipe;
 };
-struct List {};
+struct List {  // the sessions with greater numbers, in order; kListPage of them at most
+  std::uint64_t after = 0;
+};
+inline constexpr std::size_t kListPage = 2000;
 // Takes over a session that another client had. Descriptors of the reply: as for Create.
 struct Attach {
   std::uint64_t session = 0;
@@ -113,15 +116,17 @@ Result<NumberedRequest> decode_request(std::string_view packet);
 struct Opened {  // to Create, Reset, Attach
   std::uint64_t session = 0;
   Source source = Source::warm;
+  std::uint64_t overdue = 0;  // Attach: the execution whose deadline has passed; 0 = none
 };
 struct Done {};
 struct Listed {
   struct Entry {
     std::uint64_t session = 0;
-    bool dead = false;
+    std::optional<Death> death = {};
     std::uint64_t execution = 0;  // the one being watched; 0 = none known
   };
   std::vector<Entry> sessions;
+  bool more = false;
 };
 struct Used {
   std::uint64_t cpu_us = 0;

@@ -42,8 +42,8 @@ const std::vector<Request> kRequests{
 const std::vector<Reply> kReplies{
     Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},
     Done{},
-    Opened{.session = 1, .source = Source::built},
-    Listed{.sessions = {{2, false, 0}, {3, true, 4}}},
+    Opened{.session = 1, .source = Source::built, .overdue = 7},
+    Listed{.sessions = {{2, {}, 0}, {3, Death{Cause::oom, 9}, 4}}, .more = true},
     Used{.cpu_us = 5, .memory_peak_bytes = 6, .memory_now_bytes = 7},
     Told{.json = R"({"pid": 1})"},
     FileOpened{.size = 8, .modified_ms = 9, .hidden = ".new"},
@@ -216,12 +216,16 @@ TEST(ControlReply, KeepsTheOrderAndTheFieldsOfAList) {
   Result<FromKeeper> back = decode_from_keeper(encode_reply(1, kReplies[3]));
 
   ASSERT_TRUE(back);
-  const auto& sessions = std::get<Listed>(std::get<NumberedReply>(*back).reply).sessions;
+  const auto& listed = std::get<Listed>(std::get<NumberedReply>(*back).reply);
+  EXPECT_TRUE(listed.more);
+  const auto& sessions = listed.sessions;
   ASSERT_EQ(sessions.size(), 2u);
   EXPECT_EQ(sessions[0].session, 2u);
-  EXPECT_FALSE(sessions[0].dead);
+  EXPECT_FALSE(sessions[0].death);
   EXPECT_EQ(sessions[1].session, 3u);
-  EXPECT_TRUE(sessions[1].dead);
+  ASSERT_TRUE(sessions[1].death);
+  EXPECT_EQ(sessions[1].death->cause, Cause::oom);
+  EXPECT_EQ(sessions[1].death->code, 9);
   EXPECT_EQ(sessions[1].execution, 4u);
 }
 

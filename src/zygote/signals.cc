@@ -29,6 +29,8 @@ namespace vitrine::zygote {
 namespace {
 
 std::atomic<std::uint64_t> running{0};
+std::atomic<std::uint64_t> last_begun{0};
+std::atomic<std::uint32_t> stop_early{0};  // the next execution, when it is to stop before it began
 std::atomic<bool> interrupted{false};
 timer_t kicker{};
 bool has_kicker = false;
@@ -38,10 +40,13 @@ PyInterpreterState* interpreter = nullptr;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-bool meant_for_now(const siginfo_t* info) {
-  const std::uint64_t now = running.load();
-  return now != 0 && info->si_code == SI_QUEUE && ::getpid() == worker_pid &&
-         static_cast<std::uint32_t>(info->si_value.sival_int) == static_cast<std::uint32_t>(now);
+bool is_from_keeper(const siginfo_t* info) {
+  return info->si_code == SI_QUEUE && ::getpid() == worker_pid;
+}
+
+bool names(const siginfo_t* info, std::uint64_t execution) {
+  return execution != 0 && static_cast<std::uint32_t>(info->si_value.sival_int) ==
+                               static_cast<std::uint32_t>(execution);
 }
 
 // The part of the dump that speaks of user code: lines that name our own files are left out.
@@ -98,23 +103,28 @@ void kick_again(bool on) {
   ::timer_settime(kicker, 0, &often, nullptr);
 }
 
+void stop() {
+  interrupted.store(true);
+  PyErr_SetInterruptEx(SIGINT);
+  kick_again(true);
+}
+
 void on_stack(int, siginfo_t* info, void*) {
   const int before = errno;
-  if (meant_for_now(info)) send_stack();
+  if (is_from_keeper(info) && names(info, running.load())) send_stack();
   errno = before;
 }
 
 void on_interrupt(int signal, siginfo_t* info, void*) {
   const int before = errno;
-  if (meant_for_now(info)) {
-    if (static_cast<pid_t>(::syscall(SYS_gettid)) == worker_pid) {
-      interrupted.store(true);
-      PyErr_SetInterruptEx(SIGINT);
-      kick_again(true);
-    } else {
-      // Only the main thread runs Python's handlers, and only its system calls should break off.
+  if (is_from_keeper(info)) {
+    // Only the main thread runs Python's handlers, and only its system calls should break off.
+    if (static_cast<pid_t>(::syscall(SYS_gettid)) != worker_pid)
       ::syscall(SYS_rt_tgsigqueueinfo, worker_pid, worker_pid, signal, info);
-    }
+    else if (names(info, running.load()))
+      stop();
+    else if (names(info, last_begun.load() + 1))
+      stop_early.store(static_cast<std::uint32_t>(info->si_value.sival_int));
   }
   errno = before;
 }
@@ -145,9 +155,15 @@ void install_signals(int socket) {
 }
 
 void set_executing(std::uint64_t execution) {
-  if (execution != 0) interrupted.store(false);
-  else if (interrupted.load()) kick_again(false);
-  running.store(execution);
+  if (execution == 0) {
+    if (interrupted.load()) kick_again(false);
+    running.store(0);
+    return;
+  }
+  interrupted.store(false);
+  last_begun.store(execution);
+  running.store(execution);  // from here on a signal stops it
+  if (stop_early.exchange(0) == static_cast<std::uint32_t>(execution)) stop();
 }
 
 std::uint64_t executing() { return running.load(); }

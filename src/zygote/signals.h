@@ -2,7 +2,8 @@
 // The worker's answers to the keeper's two signals: "where are you?" and "stop this execution".
 //
 // Handlers are async-signal-safe and run also while C code holds the interpreter lock. They act only
-// for the execution the signal names, so a late signal can never hit the next one.
+// for the execution the signal names, so a late signal can never hit the next one; one that comes before
+// its execution has begun is kept for it.
 #pragma once
 
 #include <cstdint>

@@ -116,15 +116,31 @@ class Keeper:
 
     def attach(self, session: int) -> Session:
         reader, fds = self.call(wire.ATTACH, struct.pack("<Q", session))
-        return Session(self, reader.number("Q"), fds, adopted=True)
+        id, _source, overdue = reader.number("Q"), reader.number("B"), reader.number("Q")
+        if overdue:
+            self.events.append(("timed_out", id, overdue))
+        return Session(self, id, fds, adopted=True)
 
     def list(self) -> dict[int, tuple[bool, int]]:
         """Session -> (is it dead, the execution being watched)."""
-        reader, _ = self.call(wire.LIST)
         found = {}
-        for _ in range(reader.number("I")):
-            session = reader.number("Q")
-            found[session] = (bool(reader.number("B")), reader.number("Q"))
+        for session, (death, watched) in self.list_deaths().items():
+            found[session] = (death is not None, watched)
+        return found
+
+    def list_deaths(self) -> dict[int, tuple[tuple[str, int] | None, int]]:
+        """Session -> (how it died, the execution being watched)."""
+        found: dict[int, tuple[tuple[str, int] | None, int]] = {}
+        more = True
+        while more:
+            reader, _ = self.call(wire.LIST, struct.pack("<Q", max(found, default=0)))
+            more = bool(reader.number("B"))
+            for _ in range(reader.number("I")):
+                session, watched = reader.number("Q"), reader.number("Q")
+                death = None
+                if reader.number("B"):
+                    death = (wire.CAUSES[reader.number("B")], reader.number("i"))
+                found[session] = (death, watched)
         return found
 
     def end_all(self) -> None:

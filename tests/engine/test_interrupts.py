@@ -101,11 +101,32 @@ def test_an_interrupt_for_an_earlier_execution_does_nothing(session: Session) ->
 def test_an_interrupt_of_an_idle_session_does_not_hit_the_next_execution(session: Session) -> None:
     session.run("1")
 
-    for execution in (0, 1, 2):
+    for execution in (0, 1, 3, 1 << 32):
         session.interrupt(execution)
     ran = [session.run("sum(range(100_000))") for _ in range(3)]
 
     assert [one.outcome for one in ran] == ["ok"] * 3
+
+
+@both_modes
+def test_an_interrupt_that_comes_before_its_execution_begins_is_kept_for_it(
+    session: Session,
+) -> None:
+    session.interrupt(1)
+
+    stopped = session.run("while True: pass")
+
+    assert (stopped.outcome, session.run("'calm'").texts) == ("interrupted", ["'calm'"])
+
+
+def test_an_interrupt_right_behind_the_code_is_never_lost(session: Session) -> None:
+    for _ in range(200):
+        execution = session.begin("while True: pass")
+        session.keeper.post(wire.INTERRUPT, wire_numbers(session.id, execution.id))
+        session.wait(execution)
+
+        assert execution.outcome == "interrupted"
+    assert session.run("'calm'").texts == ["'calm'"]
 
 
 def test_a_storm_of_interrupts_hits_one_execution_only(session: Session) -> None:
