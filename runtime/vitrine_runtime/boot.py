@@ -12,11 +12,17 @@ CONTROL, ZYGOTE_FILTER, WORKER_FILTER = 3, 4, 5
 def main(variant: str) -> NoReturn:
     import _vitrine
 
+    from . import births
+
+    collected = births.collect()
     from . import worker, zygote
 
     zygote.warm(variant)
+    collected()
+    births.begin()
     rehearse = _vitrine.serve_forks(CONTROL, ZYGOTE_FILTER, WORKER_FILTER)
     # From here on this is a sealed worker.
+    births.done()
     worker.after_fork()
     if rehearse:
         worker.rehearse()

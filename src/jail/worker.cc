@@ -4,16 +4,24 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/close_range.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "jail/landlock.h"
@@ -86,26 +94,88 @@ Status join_namespaces(WorkerEntry& entry) {
   return ok();
 }
 
+namespace {
+
+struct ScratchDirectory {
+  const char* path;
+  mode_t mode;
+};
+// As scratch_mounts() makes them. With the root of the filesystem, which /tmp covers, these are all.
+constexpr ScratchDirectory kScratch[] = {
+    {"/home/sandbox", 0755}, {"/dev/shm", 01777}, {"/tmp", 01777}};
+constexpr fsfilcnt_t kScratchInodes = std::size(kScratch) + 1;
+
+// As it was made: owner, mode, no attributes. Its times, which tell a tale too, are set to now.
+bool is_as_made(const ScratchDirectory& made) {
+  const Fd directory(::open(made.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (!directory || ::fstat(directory.get(), &info) != 0) return false;
+  int flags = 0;  // those of chattr
+  if (::ioctl(directory.get(), FS_IOC_GETFLAGS, &flags) != 0) flags = 0;
+  return info.st_mode == (S_IFDIR | made.mode) && info.st_uid == kSandboxId &&
+         info.st_gid == kSandboxId && flags == 0 &&
+         ::flistxattr(directory.get(), nullptr, 0) == 0 &&
+         ::futimens(directory.get(), nullptr) == 0;
+}
+
+// Nothing is left of earlier workers in the scratch space: one filesystem, in which no block and no
+// inode is used but those it was made with (what extended attributes and open files need counts,
+// too), whose directories are as they were made; and no System V object. The policy denies queues.
+bool is_untouched() {
+  struct statfs space {};
+  if (::statfs("/tmp", &space) != 0 || space.f_type != TMPFS_MAGIC ||
+      space.f_bfree != space.f_blocks || space.f_ffree + kScratchInodes != space.f_files)
+    return false;
+  shm_info memory{};
+  seminfo semaphores{};
+  return std::ranges::all_of(kScratch, is_as_made) &&
+         ::shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&memory)) >= 0 && memory.used_ids == 0 &&
+         ::semctl(0, 0, SEM_INFO, &semaphores) >= 0 && semaphores.semusz == 0;
+}
+
+// Rules name inodes: those of a scratch space that was replaced are of no use.
+Status renew_ruleset(WorkerEntry& entry) {
+  if (!entry.ruleset) return ok();
+  Result<LandlockSupport> support = landlock_support(entry.sys);
+  if (!support) return std::move(support.error());
+  Result<Fd> ruleset = make_ruleset(entry.sys, session_rules(*support), AT_FDCWD);
+  if (!ruleset) return std::move(ruleset.error());
+  entry.ruleset = std::move(*ruleset);
+  return ok();
+}
+
+bool is_ruleset_good(const WorkerEntry& entry) {
+  const Fd home(::open("/home/sandbox", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const std::uint64_t wanted = entry.plan.ruleset_scratch;
+  return wanted != 0 && home && filesystem_id(home.get()) == wanted;
+}
+
+}  // namespace
+
+std::uint64_t filesystem_id(int fd) {
+  struct statfs info {};
+  if (::fstatfs(fd, &info) != 0) return 0;
+  std::uint64_t id = 0;
+  static_assert(sizeof id == sizeof info.f_fsid);
+  std::memcpy(&id, &info.f_fsid, sizeof id);
+  return id;
+}
+
 Status refresh_scratch(WorkerEntry& entry) {
   if (entry.plan.scratch == Scratch::kept) return ok();
   // New files must belong to the sandbox's ids: the ones this process has are not mapped here.
   if (entry.sys(::setresgid, kSandboxId, kSandboxId, kSandboxId) != 0 ||
       entry.sys(::setresuid, kSandboxId, kSandboxId, kSandboxId) != 0)
     return Error::from_errno("taking the sandbox ids");
+  // Most code leaves nothing; unmounting waits long for all other users of mounts on the machine.
+  if (is_untouched()) return is_ruleset_good(entry) ? ok() : renew_ruleset(entry);
   for (const char* target : {"/home/sandbox", "/dev/shm", "/tmp", "/tmp"})
     if (entry.sys(::umount2, target, MNT_DETACH) != 0)
       return Error::from_errno("removing the old scratch space");
   const RootPlan root{.disk_bytes = entry.plan.disk_bytes, .inodes = entry.plan.inodes};
   if (Status s = mount_tree(entry.sys, scratch_mounts(root), ""); !s) return s;
   if (entry.sys(::unshare, CLONE_NEWIPC) != 0) return Error::from_errno("making an ipc namespace");
-  if (entry.ruleset) {
-    Result<LandlockSupport> support = landlock_support(entry.sys);
-    if (!support) return std::move(support.error());
-    Result<Fd> ruleset = make_ruleset(entry.sys, session_rules(*support), AT_FDCWD);
-    if (!ruleset) return std::move(ruleset.error());
-    entry.ruleset = std::move(*ruleset);
-  }
-  return ok();
+  return renew_ruleset(entry);
 }
 
 Status enter_home(WorkerEntry& entry) {

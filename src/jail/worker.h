@@ -22,7 +22,8 @@ namespace vitrine::jail {
 
 enum class Scratch {
   kept,   // the shell is new: its scratch space was never used
-  fresh,  // the shell is recycled: new scratch filesystem, ipc namespace and Landlock rules
+  fresh,  // the shell is recycled: new scratch filesystem, ipc namespace and Landlock rules, unless
+          // the kernel says that nobody left anything in the old ones
 };
 
 struct WorkerPlan {
@@ -30,7 +31,8 @@ struct WorkerPlan {
   std::uint64_t disk_bytes = 0;
   std::uint64_t inodes = 0;
   std::uint64_t processes = 0;
-  std::uint64_t data_bytes = 0;  // RLIMIT_DATA, where no cgroup limits memory; 0 = none
+  std::uint64_t data_bytes = 0;       // RLIMIT_DATA, where no cgroup limits memory; 0 = none
+  std::uint64_t ruleset_scratch = 0;  // filesystem_id() of what the ruleset names; 0 = not known
   std::uint32_t fail_at = 0;
 };
 
@@ -84,6 +86,10 @@ inline constexpr std::array kWorkerSteps{
     WorkerStep{"landlock", enter_landlock},
     WorkerStep{"seccomp", install_seccomp},
 };
+
+// Of the filesystem that a descriptor is in, never used again while the machine runs; 0 = not known
+// (Linux before 5.17). Device numbers are of no use: a new filesystem gets that of an old one.
+std::uint64_t filesystem_id(int fd);
 
 // After success the process holds exactly 0, 1, 2 and kSessionSocket.
 Status enter(WorkerEntry& entry);

@@ -124,6 +124,7 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
       .inodes = inodes_for(shell->limits),
       .processes = shell->limits.processes,
       .data_bytes = limited ? 0 : shell->limits.memory_bytes,
+      .scratch = shell->scratch,
       .fail_at = faults_ ? faults_() : 0,
       .recycled = shell->uses > 0 && source != Source::warm ? std::uint8_t{1} : std::uint8_t{0},
       .rehearse = rehearse == Rehearse::yes ? std::uint8_t{1} : std::uint8_t{0},

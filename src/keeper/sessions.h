@@ -69,7 +69,7 @@ class Sessions {
     std::uint64_t overdue = 0;          // execution whose time was up
     TimerId deadline = 0;
     bool announced = false;  // a client was told its number
-    Done after_fill = {};  // it is to be ended as soon as it is made
+    Done after_fill = {};    // it is to be ended as soon as it is made
   };
 
   void fill(std::uint64_t id, Opened opened);

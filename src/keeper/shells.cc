@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "base/packet.h"
+#include "jail/worker.h"
 #include "keeper/log.h"
 
 namespace vitrine::keeper {
@@ -207,6 +208,7 @@ void Shells::read_channel(std::uint64_t id) {
     return fail(id, Error::unpack(std::string_view(packet->bytes).substr(1)));
   if (packet->fds.empty()) return fail(id, Error{Code::internal, "the shell has no home"});
   build.shell->home = std::move(packet->fds[0]);
+  build.shell->scratch = jail::filesystem_id(build.shell->home.get());
   if (packet->fds.size() > 1) build.shell->ruleset = std::move(packet->fds[1]);
   build.ready = true;
 }

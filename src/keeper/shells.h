@@ -30,8 +30,9 @@ struct Shell {
   std::optional<uid_t> user = {};  // the host's id of its code; none = the keeper's own
   int init = -1;                   // pid, a child of the keeper
   bool init_gone = false;
-  Fd home;     // O_PATH of /home/sandbox; outlives the processes
-  Fd ruleset;  // Landlock
+  Fd home;                    // O_PATH of /home/sandbox; outlives the processes
+  Fd ruleset;                 // Landlock
+  std::uint64_t scratch = 0;  // the filesystem whose inodes the ruleset names; 0 = not known
   std::optional<jail::Cgroup> cgroup;
   Fd oom;                  // readable after the kernel killed for memory
   std::uint32_t uses = 0;  // workers that lived here

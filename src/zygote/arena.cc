@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "zygote/arena.h"
 
+#include <link.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -69,11 +71,43 @@ void release(void*, void* arena, std::size_t size) {
   else if (small_arenas) ::madvise(arena, size, MADV_DONTNEED);
 }
 
+// What a worker allocates shall lie together at the end of the heap, not in the holes that the imports
+// left all over it: each hole would cost the worker a page of its own. So the holes are taken, for good.
+void fill_holes() {
+  constexpr std::size_t kLargest = 64 << 10, kStep = 16;
+  const char* const fresh = static_cast<char*>(::sbrk(0)) - ::mallinfo2().keepcost;
+  for (std::size_t size = kLargest; size >= kStep; size -= kStep) {
+    for (;;) {
+      auto* taken = static_cast<char*>(std::malloc(size));
+      if (taken == nullptr || taken < heap || taken >= fresh) {
+        std::free(taken);
+        break;
+      }
+    }
+  }
+}
+
 void collapse_heap() {
   const auto begin = reinterpret_cast<std::uintptr_t>(heap);
   const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0));
   for (auto at = (begin + kHuge - 1) / kHuge * kHuge; at + kHuge <= end; at += kHuge)
     ::madvise(reinterpret_cast<void*>(at), kHuge, MADV_COLLAPSE);
+}
+
+// Two mappings that differ in nothing are one for the kernel, and each is a cost of every fork and
+// exit. RELRO guards against overwritten pointers; code that a session runs in this process needs
+// none of those to do what it wants.
+int open_relro(dl_phdr_info* library, std::size_t, void*) {
+  const auto page = static_cast<std::uintptr_t>(::getpagesize());
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = library->dlpi_phdr[i];
+    if (header.p_type != PT_GNU_RELRO) continue;
+    const std::uintptr_t begin = (library->dlpi_addr + header.p_vaddr) & ~(page - 1);
+    const std::uintptr_t end = (library->dlpi_addr + header.p_vaddr + header.p_memsz) & ~(page - 1);
+    if (end > begin)
+      ::mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE);
+  }
+  return 0;
 }
 
 __attribute__((constructor)) void prepare() {
@@ -92,7 +126,11 @@ __attribute__((constructor)) void prepare() {
 }  // namespace
 
 void settle_memory() {
-  if (heap != nullptr) collapse_heap();
+  if (heap != nullptr) {
+    fill_holes();
+    collapse_heap();
+  }
+  ::dl_iterate_phdr(open_relro, nullptr);
 }
 
 void use_small_arenas() { small_arenas = true; }

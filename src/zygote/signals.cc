@@ -121,8 +121,7 @@ void on_interrupt(int signal, siginfo_t* info, void*) {
     // Only the main thread runs Python's handlers, and only its system calls should break off.
     if (static_cast<pid_t>(::syscall(SYS_gettid)) != worker_pid)
       ::syscall(SYS_rt_tgsigqueueinfo, worker_pid, worker_pid, signal, info);
-    else if (names(info, running.load()))
-      stop();
+    else if (names(info, running.load())) stop();
     else if (names(info, last_begun.load() + 1))
       stop_early.store(static_cast<std::uint32_t>(info->si_value.sival_int));
   }

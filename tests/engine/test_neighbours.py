@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from attacks import attack, told
-from client import Keeper, Session
+from client import Execution, Keeper, Session
 from engine_keepers import KeeperProcess, both_modes, eventually
 
 pytestmark = both_modes
@@ -161,6 +161,89 @@ def test_a_one_shot_that_ends_badly_leaves_a_good_shell(keeper: Keeper, code: st
         bad.begin(code)
 
     expect_nothing(look(keeper), fresh)
+
+
+SCRATCH = ("/tmp", "/dev/shm", "/home/sandbox")
+WHICH_SCRATCH = "import os\nos.statvfs('/tmp').f_fsid"
+FRESH_SCRATCH = """
+import os, stat
+seen = []
+for path in ("/tmp", "/dev/shm", "/home/sandbox"):
+    info = os.stat(path)
+    seen.append((os.listdir(path), oct(info.st_mode), info.st_nlink, os.listxattr(path)))
+seen
+"""
+# Each leaves something that a later one-shot could find.
+TRACES = {
+    "a file": "open({path!r} + '/x', 'w')",
+    "a file with bytes": "open({path!r} + '/x', 'w').write('x')",
+    "a hidden file": "open({path!r} + '/.x', 'w')",
+    "a directory": "os.mkdir({path!r} + '/x')",
+    "a link": "os.symlink('/', {path!r} + '/x')",
+    "a fifo": "os.mkfifo({path!r} + '/x')",
+    "a socket": "socket.socket(socket.AF_UNIX).bind({path!r} + '/x')",
+    "a mode": "os.chmod({path!r}, 0o700)",
+    "a mode that shuts out": "os.chmod({path!r}, 0)",
+    "an attribute": "os.setxattr({path!r}, 'user.x', b'x')",
+    "an access list": "os.setxattr({path!r}, 'system.posix_acl_default', acl)",
+    "a flag": "fcntl.ioctl(os.open({path!r}, os.O_RDONLY), 0x40086602, struct.pack('i', 0x40))",
+}
+TRACES_ELSEWHERE = {
+    "shared memory": "libc.shmget(7, 4096, 0o1600)",
+    "semaphores": "libc.semget(7, 1, 0o1600)",
+    "semaphores of libc": "import multiprocessing; keep = multiprocessing.Semaphore(1); "
+    "open('/dev/shm/sem.x', 'w')",
+}
+TRACE_PREFACE = """
+import ctypes, fcntl, os, socket, struct
+libc = ctypes.CDLL(None, use_errno=True)
+acl = struct.pack("<I" + "HHI" * 3, 2, 1, 7, 2**32 - 1, 4, 5, 2**32 - 1, 32, 5, 2**32 - 1)
+"""
+
+
+def one_shot(keeper: Keeper, code: str) -> Execution:
+    with keeper.create(lifetime="one_shot") as session:
+        ran = session.run(code)
+        assert ran.outcome == "ok", ran.error
+        return ran
+
+
+def traces() -> list[Any]:
+    cases = [
+        pytest.param(code.format(path=path), id=f"{name} in {path}")
+        for name, code in TRACES.items()
+        for path in SCRATCH
+    ]
+    return cases + [pytest.param(code, id=name) for name, code in TRACES_ELSEWHERE.items()]
+
+
+def test_scratch_that_nobody_touched_serves_again(keeper: Keeper, mode: str) -> None:
+    if mode == "unprivileged":
+        pytest.skip("needs root: shells are recycled by a cgroup's means")
+    touched_and_cleaned = "open('/tmp/x', 'w').write('x')\nimport os\nos.remove('/tmp/x')"
+    used = []
+    for code in ("1", "x = [0] * 10**6", touched_and_cleaned):
+        one_shot(keeper, code)
+        used.append(one_shot(keeper, WHICH_SCRATCH).texts)
+
+    assert used == [used[0]] * 3
+
+
+@pytest.mark.parametrize("code", traces())
+def test_scratch_with_the_least_trace_is_replaced(keeper: Keeper, code: str) -> None:
+    fresh = one_shot(keeper, FRESH_SCRATCH).texts
+    before = one_shot(keeper, WHICH_SCRATCH).texts
+
+    one_shot(keeper, TRACE_PREFACE + code)
+
+    assert one_shot(keeper, WHICH_SCRATCH).texts != before
+    assert one_shot(keeper, FRESH_SCRATCH).texts == fresh
+
+
+def test_one_shots_after_a_replaced_scratch_may_use_the_new_one(keeper: Keeper) -> None:
+    for _ in range(3):
+        one_shot(keeper, "open('/tmp/x', 'x').write('x')\nopen('/home/sandbox/y', 'x').write('y')")
+        one_shot(keeper, "1")
 
 
 def test_many_one_shots_leave_nothing(keeper: Keeper) -> None:

@@ -265,3 +265,61 @@ def test_signals_ignored_by_the_keepers_parent_are_not_inherited(session: Sessio
 def masks(status: bytes) -> dict[str, int]:
     fields = dict(line.split(":\t", 1) for line in status.decode().splitlines() if ":\t" in line)
     return {name: int(fields[name], 16) for name in ("SigBlk", "SigIgn")}
+
+
+def loaded_session(keeper: Keeper) -> Session:
+    return keeper.create(variant="loaded")
+
+
+def test_the_main_thread_knows_its_own_id(keeper: Keeper) -> None:
+    with loaded_session(keeper) as session:
+        code = "import os, threading\nthreading.main_thread().native_id == os.getpid()"
+        assert session.run(code).texts == ["True"]
+        assert session.run("threading.active_count(), threading.current_thread().name").texts == [
+            "(1, 'MainThread')"
+        ]
+
+
+def test_a_fork_of_user_code_runs_the_fork_hooks_of_the_library(keeper: Keeper) -> None:
+    """A thread holds the lock of logging while the main thread forks: the child must get a new one."""
+    code = """
+import logging, os, threading, time
+held, go = threading.Event(), threading.Event()
+class Slow(logging.StreamHandler):
+    def emit(self, record):
+        held.set()
+        go.wait(5)
+handler = Slow()
+logger = logging.getLogger("forks")
+logger.addHandler(handler)
+threading.Thread(target=logger.warning, args=("x",)).start()
+held.wait()
+pid = os.fork()
+if pid == 0:
+    handler.acquire()  # for ever, without the hook
+    alone = threading.active_count() == 1
+    os._exit(42 if alone else 1)
+go.set()
+for _ in range(500):
+    done, status = os.waitpid(pid, os.WNOHANG)
+    if done: break
+    time.sleep(0.01)
+os.waitstatus_to_exitcode(status) if done else "it hangs"
+"""
+    with loaded_session(keeper) as session:
+        assert session.run(code).texts == ["42"]
+
+
+def test_the_generators_of_two_sessions_differ(keeper: Keeper) -> None:
+    code = """
+import numpy, os, random
+random.random(), numpy.random.random(), numpy.random.standard_normal()
+"""
+    drawn = []
+    for _ in range(3):
+        with loaded_session(keeper) as session:
+            state = "import numpy\ns = numpy.random.get_state()\n(s[0], len(set(s[1])) > 600, s[3])"
+            assert session.run(state).texts == ["('MT19937', True, 0)"]
+            drawn += session.run(code).texts
+    numbers = [number for one in drawn for number in one.strip("()").split(", ")]
+    assert len(set(numbers)) == 9

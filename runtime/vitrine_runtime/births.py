@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fork hooks: all of them for forks of user code, none for the birth of a worker.
+
+A zygote has one thread and holds no lock when it forks: what `logging`, `threading` and others
+do after a fork (new locks, new lists of threads) changes nothing in a new worker; it only costs it
+130 pages. What a worker does need is in `worker.after_fork`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+from .sealed import __builtins__  # noqa: F401
+
+_hooks: list[Callable[[], object]] = []
+_birth = False
+
+
+def collect() -> Callable[[], None]:
+    """In the zygote, before anything is imported that registers hooks; returns what ends it."""
+    register = os.register_at_fork
+
+    def keep(
+        *,
+        before: Callable[[], object] | None = None,
+        after_in_parent: Callable[[], object] | None = None,
+        after_in_child: Callable[[], object] | None = None,
+    ) -> None:
+        if before is not None:
+            register(before=before)
+        if after_in_parent is not None:
+            register(after_in_parent=after_in_parent)
+        if after_in_child is not None:
+            _hooks.append(after_in_child)
+
+    def end() -> None:
+        os.register_at_fork = register
+
+    register(after_in_child=_run)
+    os.register_at_fork = keep
+    return end
+
+
+def _run() -> None:
+    if not _birth:
+        for hook in _hooks:
+            hook()
+
+
+def begin() -> None:
+    """The next fork is the birth of a worker."""
+    global _birth
+    _birth = True
+
+
+def done() -> None:
+    """In the worker: from now on forks are the user's."""
+    global _birth
+    _birth = False
+    sys.modules["threading"].main_thread()._set_native_id()  # of the one thread that is left
