@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kMaxUnsent = 4096;
 constexpr std::size_t kMaxUnsentFds = 160;  // copies that wait for a client cost the keeper's own
 constexpr std::size_t kMaxConnections = 64;
+constexpr std::size_t kMaxUploads = 512;  // of one connection, at once
 constexpr int kRequestsPerTurn = 64;
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
@@ -176,16 +177,13 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
       control.answer_file(id, number, open_file(*home, r.path));
     }
     void operator()(const wire::NewFile& r) {
-      Result<Home> home = sessions.home(r.session);
-      if (!home) return control.answer(id, number, wire::Reply(home.error()));
-      control.answer_file(id, number, new_file(*home, r.path));
+      control.answer_file(id, number, control.begin_upload(id, r));
     }
     void operator()(const wire::CommitFile& r) {
-      Result<Home> home = sessions.home(r.session);
-      if (!home) return control.answer(id, number, wire::Reply(home.error()));
-      control.answer(id, number, commit_file(*home, r.path, r.hidden));
+      control.answer(id, number, control.commit_upload(id, r));
     }
     void operator()(const wire::RemoveFile& r) {
+      if (control.drop_upload(id, r)) return control.answer(id, number, ok());
       Result<Home> home = sessions.home(r.session);
       if (!home) return control.answer(id, number, wire::Reply(home.error()));
       control.answer(id, number, remove_file(*home, r.path));
@@ -217,6 +215,41 @@ void Control::answer_file(std::uint64_t id, std::uint32_t number,
                           const Result<OpenedFile>& opened) {
   if (!opened) return answer(id, number, wire::Reply(opened.error()));
   send(id, wire::encode_reply(number, opened->about), {opened->file.get()});
+}
+
+Result<OpenedFile> Control::begin_upload(std::uint64_t id, const wire::NewFile& request) {
+  auto& uploads = connections_.at(id).uploads;
+  if (uploads.size() >= kMaxUploads)
+    return Error{.code = Code::unavailable,
+                 .message = "too many files are being sent at once",
+                 .remedy = "try again when some of them have arrived"};
+  Result<Home> home = sessions_->home(request.session);
+  if (!home) return std::move(home.error());
+  Result<Fd> file = new_file(*home, request.path);
+  if (!file) return std::move(file.error());
+  Result<Fd> copy = duplicate(file->get());
+  if (!copy) return std::move(copy.error());
+  OpenedFile opened{std::move(*file)};
+  opened.about.hidden = hidden_name();
+  uploads[opened.about.hidden] = {.session = request.session, .file = std::move(*copy)};
+  return opened;
+}
+
+Status Control::commit_upload(std::uint64_t id, const wire::CommitFile& request) {
+  auto upload = connections_.at(id).uploads.extract(request.hidden);
+  if (!upload || upload.mapped().session != request.session)
+    return Error{Code::invalid_argument, "there is no such upload"};
+  Result<Home> home = sessions_->home(request.session);
+  if (!home) return std::move(home.error());
+  return commit_file(*home, request.path, upload.mapped().file.get());
+}
+
+bool Control::drop_upload(std::uint64_t id, const wire::RemoveFile& request) {
+  auto& uploads = connections_.at(id).uploads;
+  const auto found = uploads.find(request.path);
+  if (found == uploads.end() || found->second.session != request.session) return false;
+  uploads.erase(found);
+  return true;
 }
 
 void Control::answer_opened(std::uint64_t id, std::uint32_t number,

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -47,6 +48,12 @@ class Control {
     };
     std::deque<Waiting> unsent = {};
     std::size_t unsent_fds = 0;
+    // Files that have no name yet, by the one that stands for it: they end with the connection.
+    struct Upload {
+      std::uint64_t session = 0;
+      Fd file;
+    };
+    std::map<std::string, Upload> uploads = {};
   };
 
   Status bind(int socket, const std::string& path);
@@ -57,6 +64,9 @@ class Control {
   void answer(std::uint64_t id, std::uint32_t number, const wire::Reply& reply);
   void answer(std::uint64_t id, std::uint32_t number, const Status& status);
   void answer_file(std::uint64_t id, std::uint32_t number, const Result<OpenedFile>& opened);
+  Result<OpenedFile> begin_upload(std::uint64_t id, const wire::NewFile& request);
+  Status commit_upload(std::uint64_t id, const wire::CommitFile& request);
+  bool drop_upload(std::uint64_t id, const wire::RemoveFile& request);
   void answer_opened(std::uint64_t id, std::uint32_t number, const Result<wire::Opened>& opened);
   void send(std::uint64_t id, std::string bytes, const std::vector<int>& fds);
   void flush(std::uint64_t id);

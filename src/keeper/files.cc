@@ -43,11 +43,39 @@ class As {
   bool active_;
 };
 
+// What a client can do something about is told with its remedy.
 Error plainly(std::string_view doing) {
   const int error = errno;
-  if (error == EXDEV || error == ELOOP)
-    return Error{.code = Code::invalid_argument, .message = "the path leads outside the home"};
-  return Error::from_errno(doing, error);
+  switch (error) {
+    case EXDEV:
+    case ELOOP:
+      return Error{.code = Code::invalid_argument,
+                   .message = "the path leads outside the home",
+                   .remedy = "name the file itself, below the home directory, and no link to it"};
+    case ENXIO:
+    case ENODEV:
+      return Error{.code = Code::conflict,
+                   .message = "it is no regular file",
+                   .remedy = "ask for a file, or list the directory"};
+    case EACCES:
+    case EPERM:
+      return Error{.code = Code::conflict,
+                   .message = "its permissions do not allow it",
+                   .remedy = "change them in the session, with os.chmod, or choose another path"};
+    case ENOTDIR:
+      return Error{.code = Code::not_found, .message = "a part of the path is no directory"};
+    case ETXTBSY:
+      return Error{.code = Code::conflict,
+                   .message = "it is a program that runs",
+                   .remedy = "end it first, or choose another path"};
+    default: return Error::from_errno(doing, error);
+  }
+}
+
+Error directory_there() {
+  return Error{.code = Code::conflict,
+               .message = "there is a directory of that name",
+               .remedy = "choose another name, or delete the directory first"};
 }
 
 std::pair<std::string, std::string> split(const std::string& path) {
@@ -89,17 +117,6 @@ FileKind kind_of(mode_t mode) {
   return FileKind::other;
 }
 
-std::string hidden_name() {
-  unsigned char random[8] = {};
-  (void)!::getrandom(random, sizeof random, 0);
-  std::string name = ".vitrine-upload-";
-  for (unsigned char byte : random) {
-    name += "0123456789abcdef"[byte >> 4];
-    name += "0123456789abcdef"[byte & 15];
-  }
-  return name;
-}
-
 struct CloseDir {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
@@ -130,6 +147,17 @@ Status remove_tree(int parent, const char* name, int depth) {
 }
 
 }  // namespace
+
+std::string hidden_name() {
+  unsigned char random[8] = {};
+  (void)!::getrandom(random, sizeof random, 0);
+  std::string name = ".vitrine-upload-";
+  for (unsigned char byte : random) {
+    name += "0123456789abcdef"[byte >> 4];
+    name += "0123456789abcdef"[byte & 15];
+  }
+  return name;
+}
 
 Status check_path(const std::string& path) {
   const auto bad = [](const char* why) {
@@ -169,7 +197,7 @@ Result<OpenedFile> open_file(const Home& home, const std::string& path) {
                      .hidden = {}}};
 }
 
-Result<OpenedFile> new_file(const Home& home, const std::string& path) {
+Result<Fd> new_file(const Home& home, const std::string& path) {
   if (Status s = check_path(path); !s) return std::move(s.error());
   const As session(home.user);
   const auto [parent, name] = split(path);
@@ -178,30 +206,37 @@ Result<OpenedFile> new_file(const Home& home, const std::string& path) {
   struct stat info {};
   if (::fstatat(directory->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
       S_ISDIR(info.st_mode))
-    return Error{.code = Code::conflict,
-                 .message = "there is a directory of that name",
-                 .remedy = "choose another name, or delete the directory first"};
-  std::string hidden = hidden_name();
-  Fd file(::openat(directory->get(), hidden.c_str(),
-                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+    return directory_there();
+  Fd file(::openat(directory->get(), ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644));
   if (!file) return plainly("making the file");
-  if (!parent.empty()) hidden = parent + "/" + hidden;
-  return OpenedFile{std::move(file), {.size = 0, .modified_ms = 0, .hidden = std::move(hidden)}};
+  return file;
 }
 
-Status commit_file(const Home& home, const std::string& path, const std::string& hidden) {
+Status commit_file(const Home& home, const std::string& path, int file) {
   if (Status s = check_path(path); !s) return s;
-  if (Status s = check_path(hidden); !s) return s;
   const As session(home.user);
   const auto [parent, name] = split(path);
-  const auto [hidden_parent, hidden_leaf] = split(hidden);
-  if (parent != hidden_parent)
-    return Error{Code::invalid_argument, "the new file lies in another directory"};
   Result<Fd> directory = open_directory(home.directory, parent);
   if (!directory) return std::move(directory.error());
-  if (::renameat(directory->get(), hidden_leaf.c_str(), directory->get(), name.c_str()) != 0)
-    return plainly("naming the file");
-  return ok();
+  const std::string unnamed = "/proc/self/fd/" + std::to_string(file);
+  const auto link = [&](const std::string& as) {
+    return ::linkat(AT_FDCWD, unnamed.c_str(), directory->get(), as.c_str(), AT_SYMLINK_FOLLOW) ==
+           0;
+  };
+  if (link(name)) return ok();
+  if (errno == EXDEV)
+    return Error{.code = Code::conflict,
+                 .message = "the session was reset meanwhile",
+                 .remedy = "send the file again"};
+  if (errno != EEXIST) return plainly("naming the file");
+  // A link replaces nothing, a rename does. Both are done before anything is listed again.
+  const std::string hidden = hidden_name();
+  if (!link(hidden)) return plainly("naming the file");
+  if (::renameat(directory->get(), hidden.c_str(), directory->get(), name.c_str()) == 0)
+    return ok();
+  Error failed = errno == EISDIR ? directory_there() : plainly("naming the file");
+  ::unlinkat(directory->get(), hidden.c_str(), 0);
+  return failed;
 }
 
 Status remove_file(const Home& home, const std::string& path) {

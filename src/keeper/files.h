@@ -5,7 +5,8 @@
 // Trust:   names and contents are hostile: no link leads outside the home (openat2), only regular
 //          files are opened, directories are read in bounded pages.
 // Failure: `invalid_argument` for a path that is no plain relative path or leads outside, `not_found`,
-//          `conflict` for the wrong kind of thing, `over_limit` when the quota is used up.
+//          `conflict` for the wrong kind of thing and for what the session's own code may not touch,
+//          `over_limit` when the quota is used up.
 #pragma once
 
 #include <sys/types.h>
@@ -26,17 +27,22 @@ struct Home {
 
 struct OpenedFile {
   Fd file;
-  wire::FileOpened about;
+  wire::FileOpened about = {};
 };
 
 // Relative, at most 4096 bytes, no NUL, no empty part, no "." or "..".
 Status check_path(const std::string& path);
 
 Result<OpenedFile> open_file(const Home& home, const std::string& path);
-Result<OpenedFile> new_file(const Home& home, const std::string& path);
-Status commit_file(const Home& home, const std::string& path, const std::string& hidden);
+// A file without a name, in the file system of `path`, whose parents are made: it is gone with its last
+// descriptor unless commit_file() gives it its name, in the place of whatever file had it.
+Result<Fd> new_file(const Home& home, const std::string& path);
+Status commit_file(const Home& home, const std::string& path, int file);
 Status remove_file(const Home& home, const std::string& path);
 Result<wire::FilesListed> list_files(const Home& home, const std::string& path,
                                      const std::string& after);
+
+// A name that nobody can guess, for what has none yet.
+std::string hidden_name();
 
 }  // namespace vitrine::keeper
