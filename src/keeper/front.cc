@@ -6,12 +6,14 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <memory>
@@ -23,7 +25,7 @@ namespace vitrine::keeper {
 namespace {
 
 constexpr std::chrono::milliseconds kStopGrace{10'000};
-constexpr std::chrono::seconds kSettled{5};  // a front that lived this long has not failed to start
+constexpr std::uint32_t kMaxStartFailures = 6;  // of the first front; later ones are tried for ever
 
 std::pair<std::string, std::string> split_address(const std::string& listen) {
   const std::size_t colon = listen.rfind(':');
@@ -89,11 +91,37 @@ Status Front::prepare_data() {
   if (config_.user && info.st_uid != *config_.user &&
       ::fchown(directory.get(), *config_.user, *config_.user) != 0)
     return Error::from_errno("handing the data directory to the front");
-  return ok();
+  return check_reachable();
 }
 
-Status Front::start(std::function<void()> ready) {
+// The way there, walked as the front: it has no privilege to pass a directory that is closed to it.
+Status Front::check_reachable() const {
+  if (!config_.user) return ok();
+  ::setfsgid(*config_.user);
+  ::setfsuid(*config_.user);
+  Fd directory(::open(config_.data.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int error = errno;
+  ::setfsuid(::geteuid());
+  ::setfsgid(::getegid());
+  if (directory) return ok();
+  return Error::from_errno(
+             "reaching the data directory as the front, which has a user id of its own,", error)
+      .with_remedy(
+          "name one with --data that others may reach, such as /var/lib/vitrine, or let them "
+          "through "
+          "(chmod o+x) every directory above it");
+}
+
+std::chrono::milliseconds restart_pause(std::uint32_t failures) {
+  constexpr std::uint32_t kFirst = 100;
+  constexpr std::uint32_t kLongest = 800;
+  if (failures == 0) return std::chrono::milliseconds(0);
+  return std::chrono::milliseconds(std::min(kFirst << std::min(failures - 1, 8u), kLongest));
+}
+
+Status Front::start(std::function<void()> ready, std::function<void()> failed) {
   ready_ = std::move(ready);
+  failed_ = std::move(failed);
   if (Status s = bind(); !s) return s;
   if (Status s = prepare_data(); !s) return s;
   return spawn();
@@ -114,7 +142,7 @@ Status Front::spawn() {
   char locale[] = "LANG=C.UTF-8";
   char* envp[] = {path, locale, nullptr};
 
-  started_ = Clock::now();
+  was_ready_ = false;
   const pid_t pid = ::fork();
   if (pid < 0) return Error::from_errno("forking the front");
   if (pid == 0) {
@@ -152,7 +180,10 @@ void Front::became_ready() {
   const bool told = ::read(ready_pipe_.get(), &byte, 1) == 1;
   loop_.unwatch(ready_pipe_.get());
   ready_pipe_.reset();
-  if (told && ready_) std::exchange(ready_, {})();
+  if (!told) return;
+  was_ready_ = true;
+  failures_ = 0;
+  if (ready_) std::exchange(ready_, {})();
 }
 
 void Front::died(Ending ending) {
@@ -161,14 +192,28 @@ void Front::died(Ending ending) {
     if (stopped_) std::exchange(stopped_, {})();
     return;
   }
-  failures_ = Clock::now() - started_ > kSettled ? 0 : failures_ + 1;
+  // Its word may still lie in the pipe: both can come in one turn of the loop.
+  if (ready_pipe_) became_ready();
+  failures_ = was_ready_ ? 0 : failures_ + 1;
+  if (ready_ && !ending.signalled && failures_ >= kMaxStartFailures) {
+    log_error("the front does not start; its reasons are above");
+    return failed_();
+  }
   log_warning(std::string("the front ") +
               (ending.signalled ? "was ended by signal " : "exited with status ") +
               std::to_string(ending.code) + "; starting another");
-  const auto delay = std::chrono::milliseconds(failures_ < 3 ? 0u : 50u << std::min(failures_, 6u));
-  loop_.after(delay, [this] {
+  start_again();
+}
+
+void Front::start_again() {
+  loop_.after(restart_pause(failures_), [this] {
     if (stopping_) return;
-    if (Status s = spawn(); !s) log_error(s.error().describe());
+    ++restarts_;
+    Status started = spawn();
+    if (started) return;
+    log_error(started.error().describe());
+    ++failures_;
+    start_again();
   });
 }
 

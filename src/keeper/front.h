@@ -29,18 +29,22 @@ class Front {
   Front(Loop& loop, Reaper& reaper, Control& control, FrontConfig config)
       : loop_(loop), reaper_(reaper), control_(control), config_(std::move(config)) {}
 
-  // Binds the socket, prepares the data directory, starts the program. `ready` is called once.
-  Status start(std::function<void()> ready);
+  // Binds the socket, prepares the data directory, starts the program. Once, `ready` is called, or
+  // `failed` if the program ends again and again before it was ever ready.
+  Status start(std::function<void()> ready, std::function<void()> failed);
   void stop(std::function<void()> stopped);  // SIGTERM, and SIGKILL if it does not help
 
   const std::string& address() const { return address_; }
   int pid() const { return pid_; }
+  std::uint64_t restarts() const { return restarts_; }
 
  private:
   Status bind();
   Status prepare_data();
+  Status check_reachable() const;
   Status spawn();
   void died(Ending ending);
+  void start_again();
   void became_ready();
 
   Loop& loop_;
@@ -51,11 +55,17 @@ class Front {
   Fd ready_pipe_;
   std::string address_;
   int pid_ = -1;
-  std::uint32_t failures_ = 0;
-  Clock::time_point started_{};
+  std::uint32_t failures_ = 0;  // starts in a row that came to nothing
+  std::uint64_t restarts_ = 0;
+  bool was_ready_ = false;  // the one that runs, or the last that ran
   std::function<void()> ready_;
+  std::function<void()> failed_;
   std::function<void()> stopped_;
   bool stopping_ = false;
 };
+
+// The pause before the next front is started, after so many starts in a row that came to nothing: one
+// that was ready is replaced at once, and no pause makes clients wait for a second.
+std::chrono::milliseconds restart_pause(std::uint32_t failures);
 
 }  // namespace vitrine::keeper

@@ -12,6 +12,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "jail/landlock.h"
@@ -228,12 +229,15 @@ Status Keeper::start(const Options& chosen) {
                               .listen = options.listen,
                               .data = options.data,
                               .user = user});
-    if (Status s = front->start([this] {
-          front_ready = true;
-          announce_when_full();
-        });
-        !s)
-      return s;
+    const auto ready = [this] {
+      front_ready = true;
+      announce_when_full();
+    };
+    const auto failed = [this] {
+      exit_code = 1;
+      stop();
+    };
+    if (Status s = front->start(ready, failed); !s) return s;
   }
 
   for (Variant variant : {Variant::loaded, Variant::bare, Variant::seeded})
@@ -291,7 +295,7 @@ void Keeper::wait_until_empty(Clock::time_point latest) {
   loop.after(std::chrono::milliseconds(2), [this, latest] { wait_until_empty(latest); });
 }
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -301,7 +305,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string offer(const jail::CgroupOffer& one, const char* otherwise) {
-  return quoted(one ? "cgroup" : otherwise);
+  return json_text(one ? "cgroup" : otherwise);
 }
 
 std::string Keeper::info() const {
@@ -310,19 +314,20 @@ std::string Keeper::info() const {
   for (const Zygotes::Condition& one : zygotes->conditions()) {
     zygote_list += zygote_list.empty() ? "" : ",";
     zygote_list +=
-        "{\"variant\":" + quoted(to_string(one.variant)) + ",\"pid\":" + std::to_string(one.pid) +
-        ",\"warm\":" + (one.warm ? "true" : "false") + ",\"forks\":" + std::to_string(one.forks) +
-        ",\"alive\":" + std::to_string(one.alive) + "}";
+        "{\"variant\":" + json_text(to_string(one.variant)) +
+        ",\"pid\":" + std::to_string(one.pid) + ",\"warm\":" + (one.warm ? "true" : "false") +
+        ",\"forks\":" + std::to_string(one.forks) + ",\"alive\":" + std::to_string(one.alive) + "}";
   }
-  return "{\"instance\":" + quoted(instance) + ",\"python\":" + quoted(image.python) +
+  return "{\"instance\":" + json_text(instance) + ",\"python\":" + json_text(image.python) +
          ",\"isolation\":{\"level\":\"full\"" +
          ",\"privileged\":" + (::geteuid() == 0 ? "true" : "false") +
-         ",\"cgroups\":" + quoted(jail::kind_of(host)) +
+         ",\"cgroups\":" + json_text(jail::kind_of(host)) +
          ",\"memory\":" + offer(host.memory, "rlimit, per process, best effort") +
          ",\"processes\":" + offer(host.pids, "rlimit") +
          ",\"cpu\":" + offer(host.cpu, "none, best effort") +
          ",\"landlock_abi\":" + std::to_string(landlock) + "}" +
          ",\"sessions\":" + std::to_string(sessions->count()) +
+         ",\"capacity\":" + std::to_string(options.capacity) +
          ",\"shells\":" + std::to_string(shells->alive()) +
          ",\"pools\":{\"bare\":" + std::to_string(counts.warm[0]) +
          ",\"loaded\":" + std::to_string(counts.warm[1]) +
@@ -332,8 +337,19 @@ std::string Keeper::info() const {
          ",\"builder\":" + std::to_string(shells->builder().pid) +
          ",\"foundation\":" + std::to_string(shells->builder().foundation) +
          ",\"keeper\":" + std::to_string(::getpid()) +
-         ",\"front\":" + std::to_string(front ? front->pid() : -1) + ",\"zygotes\":[" +
+         ",\"front\":" + std::to_string(front ? front->pid() : -1) +
+         ",\"front_restarts\":" + std::to_string(front ? front->restarts() : 0) + ",\"zygotes\":[" +
          zygote_list + "]}";
+}
+
+int serve(Loop loop, const Options& options) {
+  Keeper keeper(std::move(loop));
+  if (Status s = keeper.start(options); !s) {
+    log_error(s.error().describe());
+    return 1;
+  }
+  keeper.loop.run();
+  return keeper.exit_code;
 }
 
 int run(int argc, char** argv) {
@@ -356,13 +372,12 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "vitrine-keeper: %s\n", loop.error().describe().c_str());
     return 1;
   }
-  Keeper keeper(std::move(*loop));
-  if (Status s = keeper.start(*options); !s) {
-    log_error(s.error().describe());
-    return 1;
+  const int exit_code = serve(std::move(*loop), *options);
+  if (options->ephemeral && !options->data.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(options->data, ignored);
   }
-  keeper.loop.run();
-  return keeper.exit_code;
+  return exit_code;
 }
 
 }  // namespace

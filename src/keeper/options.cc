@@ -93,6 +93,10 @@ Result<Options> parse_options(int argc, char** argv) {
       options.doctor = true;
       continue;
     }
+    if (name == "--ephemeral") {
+      options.ephemeral = true;
+      continue;
+    }
     if (name == "--") {
       options.front_arguments.assign(argv + i + 1, argv + argc);
       break;
@@ -133,6 +137,7 @@ usage: vitrine-keeper --control PATH [options]
   --front PROGRAM          starts it under its own uid, and again whenever it dies
   --listen ADDRESS:PORT    what the front serves [127.0.0.1:8000]
   --data DIR               the front's directory; made if missing
+  --ephemeral              removes that directory, with all in it, when it ends
   --image DIR              runtime image (default: beside the build, made by ./dev image)
   --runtime DIR            what is laid over the image (default: beside the program)
   --init FILE              the vitrine-init program (default: beside the program)
@@ -150,7 +155,7 @@ usage: vitrine-keeper --control PATH [options]
   --help                   this text
 
 It prints one line on stdout when it is ready, logs to stderr, and ends with everything it
-made on SIGTERM or SIGINT.
+made on SIGTERM, SIGINT or SIGHUP.
 )";
 }
 
