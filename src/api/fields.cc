@@ -24,13 +24,19 @@ class DuplicateKeys {
   void space() {
     while (at_ < text_.size() && std::strchr(" \t\r\n", text_[at_]) != nullptr) ++at_;
   }
-  // With escapes as they stand: "a" and "\u0061" are told apart here, which only misses a joke.
+  // With escapes as they stand.
   std::string_view string() {
     const std::size_t start = ++at_;
     while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
     const std::string_view inside = text_.substr(start, at_ - start);
     ++at_;
     return inside;
+  }
+  static std::string unescaped(std::string_view inside) {
+    if (inside.find('\\') == std::string_view::npos) return std::string(inside);
+    boost::system::error_code failed;
+    const json::value parsed = json::parse("\"" + std::string(inside) + "\"", failed);
+    return failed ? std::string(inside) : std::string(parsed.as_string());
   }
   void value() {
     space();
@@ -41,15 +47,15 @@ class DuplicateKeys {
     while (at_ < text_.size() && std::strchr(",]} \t\r\n", text_[at_]) == nullptr) ++at_;
   }
   void object() {
-    std::set<std::string_view> keys;
+    std::set<std::string> keys;
     ++at_;
     for (space(); at_ < text_.size() && text_[at_] != '}' && !found_; space()) {
       if (text_[at_] == ',') {
         ++at_;
         continue;
       }
-      const std::string_view key = string();
-      if (!keys.insert(key).second) found_ = std::string(key);
+      std::string key = unescaped(string());
+      if (!keys.insert(key).second) found_ = std::move(key);
       space();
       ++at_;  // ':'
       value();

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <boost/json.hpp>
-#include <charconv>
 #include <cstring>
 
 #include "api/problem.h"
+#include "api/range.h"
 #include "api/tar.h"
 
 namespace vitrine::api {
@@ -59,42 +59,6 @@ std::string disposition(const std::string& path) {
     }
   }
   return "attachment; filename=\"" + plain + "\"; filename*=UTF-8''" + exact;
-}
-
-// "bytes=a-b" over `size`; nullopt = no range or one we do not serve, the whole is sent then.
-struct Range {
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;
-  bool unsatisfiable = false;
-};
-std::optional<Range> read_range(const std::string& header, std::uint64_t size) {
-  constexpr std::string_view kUnit = "bytes=";
-  if (!header.starts_with(kUnit) || header.find(',') != std::string::npos) return std::nullopt;
-  const std::string_view text = std::string_view(header).substr(kUnit.size());
-  const std::size_t dash = text.find('-');
-  if (dash == std::string_view::npos) return std::nullopt;
-  const auto number = [](std::string_view digits) -> std::optional<std::uint64_t> {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size())
-      return std::nullopt;
-    return value;
-  };
-  const auto first = number(text.substr(0, dash));
-  const auto last = number(text.substr(dash + 1));
-  if (!first && !last) return std::nullopt;
-  Range range;
-  if (!first) {  // the last n bytes
-    range.unsatisfiable = *last == 0 || size == 0;
-    range.first = *last >= size ? 0 : size - *last;
-    range.last = size - 1;
-  } else {
-    if (last && *last < *first) return std::nullopt;
-    range.unsatisfiable = *first >= size;
-    range.first = *first;
-    range.last = last ? std::min(*last, size - 1) : size - 1;
-  }
-  return range;
 }
 
 // Bytes [at, at+size) of a file that may shrink or grow meanwhile: what is missing is sent as zeros,
@@ -159,8 +123,11 @@ Task<void> FileRoutes::get(Exchange& exchange) {
   http::status status = http::status::ok;
   if (auto range = read_range(exchange.header("Range"), opened->size)) {
     if (range->unsatisfiable) {
-      headers.emplace_back("Content-Range", "bytes */" + std::to_string(opened->size));
-      co_return co_await exchange.respond(http::status::range_not_satisfiable, "", "", headers);
+      Problem problem = make_problem(http::status::range_not_satisfiable, "range_not_satisfiable",
+                                     "the file has " + std::to_string(opened->size) + " bytes",
+                                     "ask for a range within it, or leave Range out");
+      problem.headers.emplace_back("Content-Range", "bytes */" + std::to_string(opened->size));
+      co_return co_await respond(exchange, problem);
     }
     first = range->first;
     size = range->last - range->first + 1;
@@ -210,7 +177,9 @@ Task<void> FileRoutes::put(Exchange& exchange) {
   Result<std::uint64_t> received = co_await receive(exchange, fds[0].get());
   if (!received) {
     registry.keeper().post(wire::RemoveFile{session->engine, opened->hidden});
-    co_return co_await refuse(exchange, received.error());
+    if (received.error().code == Code::over_limit)
+      co_return co_await refuse(exchange, received.error());
+    co_return co_await respond(exchange, problem_of(received.error()));
   }
   const wire::Request commit = wire::CommitFile{session->engine, path, opened->hidden};
   Result<wire::Done> done = expect<wire::Done>(co_await registry.keeper().call(commit));
@@ -265,7 +234,6 @@ Task<void> FileRoutes::list(Exchange& exchange) {
   if (!entries) co_return co_await refuse(exchange, entries.error());
   json::array files;
   for (const auto& entry : *entries) {
-    if (entry.name.starts_with(".vitrine-upload-")) continue;
     files.push_back(
         json::object{{"name", json::string(wire::is_utf8(entry.name) ? entry.name : "?")},
                      {"type", json::string(kind_name(entry.kind))},

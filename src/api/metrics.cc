@@ -123,9 +123,16 @@ std::string Metrics::text(const session::Registry& registry, const Server& serve
     for (const auto& [name, value] : pools->as_object())
       if (value.is_number())
         line(out, "vitrine_pool", "kind=\"" + std::string(name) + "\"", value.to_number<double>());
-  head(out, "vitrine_shells", "gauge", "Shells alive, in use or waiting.");
-  if (const json::value* shells = known->if_contains("shells"); shells != nullptr)
-    line(out, "vitrine_shells", "", shells->to_number<double>());
+  const auto told = [&](const char* key, const char* name, const char* type, const char* help) {
+    const json::value* value = known->if_contains(key);
+    if (value == nullptr || !value->is_number()) return;
+    head(out, name, type, help);
+    line(out, name, "", value->to_number<double>());
+  };
+  told("shells", "vitrine_shells", "gauge", "Shells alive, in use or waiting.");
+  told("capacity", "vitrine_capacity", "gauge", "Sessions that may exist at once.");
+  told("front_restarts", "vitrine_front_restarts_total", "counter",
+       "Fronts that the keeper started after the first.");
   return out;
 }
 

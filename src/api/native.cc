@@ -2,7 +2,6 @@
 #include "api/native.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <charconv>
 
 #include "api/files.h"
 #include "api/native_requests.h"
@@ -147,24 +146,24 @@ Task<void> Native::list(Exchange& exchange) {
   const auto page = read_page(exchange.query, 100, 1000);
   if (auto* problem = std::get_if<Problem>(&page)) co_return co_await respond(exchange, *problem);
   const Page& wanted = std::get<Page>(page);
+  const auto cursor = read_session_cursor(wanted.after);
+  if (auto* problem = std::get_if<Problem>(&cursor)) co_return co_await respond(exchange, *problem);
+  SessionCursor last = std::get<SessionCursor>(cursor);
   std::string list;
-  std::string last;
-  std::string next;
+  std::string after = "null";
   std::size_t count = 0;
-  bool past = wanted.after.empty();
   for (const auto& session : registry.list()) {
-    if (count == wanted.limit) {
-      next = last;
+    SessionCursor here;
+    here.created_at = session->created_at;
+    here.id = session->id;
+    if (here <= last) continue;
+    if (count++ == wanted.limit) {
+      after = "\"" + to_text(last) + "\"";
       break;
     }
-    if (past) {
-      list += (list.empty() ? "" : ",") + session_json(*session);
-      last = session->id;
-      ++count;
-    }
-    if (session->id == wanted.after) past = true;
+    list += (list.empty() ? "" : ",") + session_json(*session);
+    last = std::move(here);
   }
-  const std::string after = next.empty() ? "null" : "\"" + next + "\"";
   co_await exchange.respond(http::status::ok, "application/json",
                             "{\"sessions\":[" + list + "],\"next\":" + after + "}");
 }
@@ -285,10 +284,10 @@ Task<void> Native::history(Exchange& exchange) {
   const auto page = read_page(exchange.query, 50, 500);
   if (auto* problem = std::get_if<Problem>(&page)) co_return co_await respond(exchange, *problem);
   const Page& wanted = std::get<Page>(page);
-  std::uint64_t before = 0;
-  std::from_chars(wanted.after.data(), wanted.after.data() + wanted.after.size(), before);
-  Result<store::Store::Page> rows =
-      registry.store().executions(session->id, before, static_cast<std::uint32_t>(wanted.limit));
+  const auto before = read_history_cursor(wanted.after);
+  if (auto* problem = std::get_if<Problem>(&before)) co_return co_await respond(exchange, *problem);
+  Result<store::Store::Page> rows = registry.store().executions(
+      session->id, std::get<std::uint64_t>(before), static_cast<std::uint32_t>(wanted.limit));
   if (!rows) co_return co_await respond(exchange, problem_of(rows.error()));
   std::string out = "{\"executions\":[";
   for (std::size_t i = 0; i < rows->rows.size(); ++i)

@@ -2,6 +2,7 @@
 #include "api/native_requests.h"
 
 #include <charconv>
+#include <cstdint>
 
 #include "wire/messages.h"
 
@@ -104,6 +105,37 @@ std::variant<Page, Problem> read_page(const std::map<std::string, std::string>& 
     }
   }
   return page;
+}
+
+namespace {
+
+Problem bad_cursor() {
+  return bad_field("after", "it is not the end of a page", "use the `next` of the page before");
+}
+
+}  // namespace
+
+std::string to_text(const SessionCursor& cursor) { return cursor.created_at + "_" + cursor.id; }
+
+std::variant<SessionCursor, Problem> read_session_cursor(const std::string& text) {
+  if (text.empty()) return SessionCursor{};
+  // "2026-11-15T21:37:18.467Z" and 32 hex digits
+  constexpr std::size_t kTime = 24;
+  constexpr std::size_t kId = 32;
+  const bool fits = text.size() == kTime + 1 + kId && text[kTime] == '_' &&
+                    text.find_first_not_of("0123456789-:.TZ") == kTime &&
+                    text.find_first_not_of("0123456789abcdef", kTime + 1) == std::string::npos;
+  if (!fits) return bad_cursor();
+  return SessionCursor{.created_at = text.substr(0, kTime), .id = text.substr(kTime + 1)};
+}
+
+std::variant<std::uint64_t, Problem> read_history_cursor(const std::string& text) {
+  if (text.empty()) return std::uint64_t{0};
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number == 0 || number > INT64_MAX)
+    return bad_cursor();
+  return number;
 }
 
 std::string stored_execution_json(const store::ExecRow& row) {

@@ -23,6 +23,19 @@ struct Page {
 std::variant<Page, Problem> read_page(const std::map<std::string, std::string>& query,
                                       std::size_t usual, std::size_t most);
 
+// Where a page of sessions ends: by what they are ordered by, so that the next page is found even when
+// that session is gone. As text it is "CREATED_AT_ID"; "" = before the first.
+struct SessionCursor {
+  std::string created_at;
+  std::string id;
+  auto operator<=>(const SessionCursor&) const = default;
+};
+std::string to_text(const SessionCursor& cursor);
+std::variant<SessionCursor, Problem> read_session_cursor(const std::string& text);
+
+// Where a page of history ends: a number from 1; "" = before the newest, which is 0 here.
+std::variant<std::uint64_t, Problem> read_history_cursor(const std::string& text);
+
 // A finished one as it was answered; a running or lost one with what is known of it. With the code.
 std::string stored_execution_json(const store::ExecRow& row);
 

@@ -19,7 +19,7 @@ std::string to_json(const Problem& problem) {
 }
 
 Task<void> respond(Exchange& exchange, const Problem& problem) {
-  std::vector<Header> headers;
+  std::vector<Header> headers = problem.headers;
   if (problem.retry_after_s > 0)
     headers.emplace_back("Retry-After", std::to_string(problem.retry_after_s));
   if (problem.status == http::status::unauthorized)

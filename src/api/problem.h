@@ -17,6 +17,7 @@ struct Problem {
   std::string detail;
   std::string remedy;
   int retry_after_s = 0;  // > 0: sent as Retry-After
+  std::vector<Header> headers = {};
 };
 
 std::string to_json(const Problem& problem);

@@ -34,13 +34,6 @@ std::optional<std::vector<std::string>> match(const std::string& pattern, const 
   return parameters;
 }
 
-int hex(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 }  // namespace
 
 Router::Match Router::find(http::verb method, const std::string& path) const {
@@ -57,23 +50,6 @@ Router::Match Router::find(http::verb method, const std::string& path) const {
     result.allowed.push_back(route.method);
   }
   return result;
-}
-
-std::optional<std::string> decode_percent(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex(text[i + 1]);
-    const int low = hex(text[i + 2]);
-    if (high < 0 || low < 0 || (high == 0 && low == 0)) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
 }
 
 }  // namespace vitrine::api

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,8 +42,5 @@ class Router {
  private:
   std::vector<Route> routes_;
 };
-
-// "%41" -> "A"; nullopt for a broken escape or a NUL.
-std::optional<std::string> decode_percent(std::string_view text);
 
 }  // namespace vitrine::api

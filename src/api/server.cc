@@ -13,6 +13,7 @@
 #include <boost/beast/http.hpp>
 
 #include "api/problem.h"
+#include "api/target.h"
 
 namespace vitrine::api {
 
@@ -27,6 +28,10 @@ constexpr std::chrono::seconds kHeaderTime{10};
 constexpr std::chrono::seconds kIdleTime{60};
 constexpr std::chrono::seconds kBodyTime{30};  // without a byte of progress
 constexpr std::chrono::seconds kWriteTime{60};
+// A client that is refused while it sends would find a reset in place of its answer, if we closed at
+// once: so much more is read and thrown away.
+constexpr std::chrono::seconds kLingerTime{2};
+constexpr std::size_t kLingerBytes = 64u << 20;
 constexpr std::size_t kPart = 64 * 1024;
 
 // Up to the first character that is none of its alphabet.
@@ -47,21 +52,13 @@ std::string from_base64(std::string_view text) {
 
 auto token_of(error_code& failed) { return asio::redirect_error(asio::use_awaitable, failed); }
 
-std::map<std::string, std::string> parse_query(std::string_view text) {
-  std::map<std::string, std::string> out;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('&'), text.size());
-    std::string pair(text.substr(0, end));
-    for (char& c : pair)
-      if (c == '+') c = ' ';
-    const std::size_t equals = std::min(pair.find('='), pair.size());
-    auto name = decode_percent(std::string_view(pair).substr(0, equals));
-    auto value = decode_percent(equals == pair.size() ? std::string_view{}
-                                                      : std::string_view(pair).substr(equals + 1));
-    if (name && value && !name->empty()) out[*name] = *value;
-    text.remove_prefix(std::min(end + 1, text.size()));
+std::string names_of(const std::vector<http::verb>& verbs) {
+  std::string list;
+  for (http::verb verb : verbs) {
+    list += (list.empty() ? "" : ", ") + std::string(http::to_string(verb));
+    if (verb == http::verb::get) list += ", HEAD";
   }
-  return out;
+  return list;
 }
 
 }  // namespace
@@ -103,11 +100,13 @@ class Connection final : public Exchange {
 
   Task<bool> read_header();
   Task<void> answer();
-  std::optional<Problem> refuse(const Router::Match& match) const;
+  std::optional<Problem> refuse(const std::optional<Target>& target,
+                                const Router::Match& match) const;
   bool has_token() const;
   std::string start_line(http::status status, std::string_view type,
                          const std::vector<Header>& headers) const;
   Task<bool> send(std::string_view bytes);
+  Task<void> linger();
 
   Server& server_;
   beast::tcp_stream stream_;
@@ -119,6 +118,8 @@ class Connection final : public Exchange {
   bool keep_ = true;
   bool alive_ = true;
   bool head_ = false;
+  bool waits_for_continue_ = false;  // the client sends its body when it is told to
+  bool unread_ = false;              // it was answered before all it sent was read
 };
 
 Task<bool> Connection::read_header() {
@@ -143,6 +144,7 @@ Task<bool> Connection::read_header() {
   keep_ = false;
   head_ = false;
   status_ = 0;
+  unread_ = true;
   const bool large = failed == http::error::header_limit;
   const http::status status =
       large ? http::status::request_header_fields_too_large : http::status::bad_request;
@@ -170,7 +172,8 @@ bool Connection::has_token() const {
   return same_secret(token, header("X-Vitrine-Token"));
 }
 
-std::optional<Problem> Connection::refuse(const Router::Match& match) const {
+std::optional<Problem> Connection::refuse(const std::optional<Target>& target,
+                                          const Router::Match& match) const {
   const ServerConfig& config = server_.config_;
   const auto& request = parser_->get();
   if (request.count(http::field::host) != 1 && request.version() >= 11)
@@ -178,7 +181,11 @@ std::optional<Problem> Connection::refuse(const Router::Match& match) const {
                    .code = "bad_host",
                    .detail = "the request has no single Host header",
                    .remedy = "send exactly one"};
-  if (!config.hosts.empty() && !config.hosts.contains(std::string(request[http::field::host])))
+  // The absolute form names a host too, and that one counts; both must be ours.
+  const bool foreign = target && !target->authority.empty() && !config.hosts.empty() &&
+                       !config.hosts.contains(target->authority);
+  if (foreign ||
+      (!config.hosts.empty() && !config.hosts.contains(std::string(request[http::field::host]))))
     return Problem{.status = http::status::misdirected_request,
                    .code = "wrong_host",
                    .detail = "this server does not go by that name",
@@ -227,31 +234,29 @@ Task<void> Connection::answer() {
   complete_ = false;
   session_id.clear();
   execution_id.clear();
-  const std::string_view target = request.target();
-  const std::size_t mark = std::min(target.find('?'), target.size());
-  auto decoded = decode_percent(target.substr(0, mark));
-  query = parse_query(mark == target.size() ? std::string_view{} : target.substr(mark + 1));
-  path = decoded.value_or("");
+  std::optional<Target> target = parse_target(request.target());
+  path = target ? std::move(target->path) : "";
+  query = target ? std::move(target->query) : std::map<std::string, std::string>{};
   Router::Match match;
-  if (decoded && path.starts_with('/')) match = server_.router_.find(method, path);
+  if (target) match = server_.router_.find(method, path);
   const auto begun = std::chrono::steady_clock::now();
   ++server_.busy_;
-  std::optional<Problem> problem = refuse(match);
-  if (!problem && (!decoded || !path.starts_with('/')))
+  std::optional<Problem> problem = refuse(target, match);
+  if (!problem && !target)
     problem = Problem{.status = http::status::bad_request,
                       .code = "bad_path",
-                      .detail = "the path is not well-formed",
-                      .remedy = "encode it as RFC 3986 says"};
+                      .detail = "the path or the query is not well-formed",
+                      .remedy = "encode them as RFC 3986 says: % as %25, no NUL"};
   if (!problem && match.route == nullptr) {
     problem = not_found();
     if (!match.allowed.empty())
       problem = Problem{.status = http::status::method_not_allowed,
                         .code = "method_not_allowed",
                         .detail = "this address does not take that method",
-                        .remedy = "see /openapi.json"};
+                        .remedy = "use " + names_of(match.allowed) + "; see /openapi.json",
+                        .headers = {{"Allow", names_of(match.allowed)}}};
   }
-  if (!problem && header("Expect") == "100-continue")
-    co_await send("HTTP/1.1 100 Continue\r\n\r\n");
+  waits_for_continue_ = request.version() >= 11 && beast::iequals(header("Expect"), "100-continue");
   if (problem) {
     keep_ = keep_ && parser_->is_done();
     co_await api::respond(*this, *problem);
@@ -270,6 +275,7 @@ Task<void> Connection::answer() {
   --server_.busy_;
   // An unread body would be taken for the next request.
   if (!complete_ || !parser_->is_done()) keep_ = false;
+  unread_ = !parser_->is_done();
   server_.log_(
       {.method = method,
        .route = match.route == nullptr ? std::string_view{} : match.route->pattern,
@@ -287,10 +293,23 @@ Task<void> Connection::run() {
     if (!keep_) break;
   }
   stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+  if (alive_ && unread_) co_await linger();
+}
+
+Task<void> Connection::linger() {
+  std::string block(kPart, '\0');
+  stream_.expires_after(kLingerTime);
+  error_code failed;
+  for (std::size_t total = 0; !failed && total < kLingerBytes;)
+    total += co_await stream_.async_read_some(asio::buffer(block), token_of(failed));
 }
 
 Task<Result<std::string>> Connection::body_part() {
   if (parser_->is_done()) co_return std::string();
+  if (std::exchange(waits_for_continue_, false) && !co_await send("HTTP/1.1 100 Continue\r\n\r\n"))
+    co_return Error{.code = Code::unavailable,
+                    .message = "the client left",
+                    .remedy = "send the request again"};
   std::string part(kPart, '\0');
   auto& body = parser_->get().body();
   body.data = part.data();
@@ -302,25 +321,36 @@ Task<Result<std::string>> Connection::body_part() {
   if (failed) {
     keep_ = false;
     if (failed == beast::error::timeout)
-      co_return Error{.code = Code::timed_out, .message = "the body did not arrive in time"};
+      co_return Error{.code = Code::timed_out,
+                      .message = "the body did not arrive in time",
+                      .remedy = "send the request again, without a pause of 30 s within it"};
     co_return Error{.code = Code::invalid_argument,
-                    .message = "the body is not well-formed: " + failed.message()};
+                    .message = "the body is not well-formed: " + failed.message(),
+                    .remedy = "send as many bytes as Content-Length says, or well-formed chunks"};
   }
   part.resize(part.size() - body.size);
   if (part.empty() && !parser_->is_done()) co_return co_await body_part();
   co_return part;
 }
 
+namespace {
+
+Error too_large() {
+  return Error{.code = Code::over_limit,
+               .message = "the body is too large",
+               .remedy = "send less, or upload it as a file"};
+}
+
+}  // namespace
+
 Task<Result<std::string>> Connection::body(std::size_t limit) {
-  if (auto size = body_size(); size && *size > limit)
-    co_return Error{Code::over_limit, "the body is too large"};
+  if (auto size = body_size(); size && *size > limit) co_return too_large();
   std::string whole;
   for (;;) {
     Result<std::string> part = co_await body_part();
     if (!part) co_return std::move(part.error());
     if (part->empty()) co_return whole;
-    if (whole.size() + part->size() > limit)
-      co_return Error{Code::over_limit, "the body is too large"};
+    if (whole.size() + part->size() > limit) co_return too_large();
     whole += *part;
   }
 }

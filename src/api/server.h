@@ -4,8 +4,10 @@
 // Trust:  every byte is hostile. Headers are at most 16 KiB and must be complete within 10 s, bodies
 //         are read on demand, idle connections are closed after a minute, both lengths (Content-Length
 //         and chunked) at once are refused, as is a Host or Origin that is not ours.
-// Access: on a loopback address everything but owner routes is open to programs (browsers are kept
-//         out by Host and Origin); elsewhere a token is needed everywhere but /health.
+//         What is still on its way when a request is refused is read and thrown away, for a while, so
+//         that the client finds its answer and not a reset.
+// Access: without token_everywhere, all but owner routes is open to programs (browsers are kept out by
+//         Host and Origin); with it, a token is needed everywhere but /health.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -20,7 +22,7 @@ namespace vitrine::api {
 
 struct ServerConfig {
   std::string token;              // of the owner
-  bool token_everywhere = false;  // bound to something other than loopback
+  bool token_everywhere = false;  // not only for owner routes
   std::set<std::string> hosts;    // exact values of Host that are ours; empty = any
   std::size_t max_connections = 4096;
 };
