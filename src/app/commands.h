@@ -21,7 +21,8 @@ int refuse(const Error& error, int exit_code);
 struct ServeOptions {
   std::map<std::string, std::string> settings;  // by the names of serve_settings.h
   std::vector<std::string> hosts;
-  std::string config;  // file; empty = none
+  std::string config;      // file; empty = none
+  bool ephemeral = false;  // its directory ends with it
 };
 int serve(const ServeOptions& options);
 

@@ -19,7 +19,7 @@ struct Words {
 std::vector<Words> commands() {
   std::string serve;
   for (const Setting& setting : kSettings) serve += flag_of(setting) + " ";
-  serve += "--host --config";
+  serve += "--host --config --ephemeral";
   const std::string target = "--url --token --timeout --memory --env --image";
   return {{"serve", "start the server", serve},
           {"run", "one sealed run in the terminal", "-c --stdin --json " + target},

@@ -43,7 +43,7 @@ constexpr std::chrono::seconds kDrain{8};
 struct FrontOptions {
   std::string data;
   std::string token_file;
-  std::string auth = "token";  // token, none
+  std::string auth = "auto";  // auto = token beyond loopback; token; none
   std::vector<std::string> hosts;
   std::uint32_t history = 1000;
 };
@@ -74,6 +74,10 @@ Result<std::string> load_token(const std::string& path) {
 }
 
 bool is_loopback(const tcp::endpoint& local) { return local.address().is_loopback(); }
+
+bool needs_token(const tcp::endpoint& local, const FrontOptions& options) {
+  return options.auth == "token" || (options.auth == "auto" && !is_loopback(local));
+}
 
 std::set<std::string> own_hosts(const tcp::endpoint& local, const FrontOptions& options) {
   if (!is_loopback(local) && options.hosts.empty()) return {};  // any name may lead here
@@ -150,7 +154,7 @@ Status Front::start() {
       load_token(options_.token_file.empty() ? options_.data + "/token" : options_.token_file);
   if (!token) return std::move(token.error());
   api::ServerConfig config{.token = std::move(*token),
-                           .token_everywhere = !is_loopback(local) && options_.auth != "none",
+                           .token_everywhere = needs_token(local, options_),
                            .hosts = own_hosts(local, options_)};
   if (options_.auth == "none")
     log_line("warning: --auth none: whoever reaches the port may use it");
@@ -218,7 +222,7 @@ int run(int argc, char** argv) {
   CLI::App app("vitrine-front: started by vitrine-keeper, not by people");
   app.add_option("--data", options.data)->required();
   app.add_option("--token-file", options.token_file);
-  app.add_option("--auth", options.auth)->check(CLI::IsMember({"token", "none"}));
+  app.add_option("--auth", options.auth)->check(CLI::IsMember({"auto", "token", "none"}));
   app.add_option("--host", options.hosts);
   app.add_option("--history", options.history);
   CLI11_PARSE(app, argc, argv);

@@ -130,9 +130,9 @@ int serve(const ServeOptions& options) {
   }
 
   const std::string listen = settings.get("listen", "127.0.0.1:8000");
-  const std::string auth = settings.get("auth", "token");
-  if (!is_loopback(listen) && auth == "token")
-    std::fprintf(stderr, "vitrine: beyond loopback every request needs the token in %s\n",
+  const std::string auth = settings.get("auth", "auto");
+  if (auth == "token" || (auth == "auto" && !is_loopback(listen)))
+    std::fprintf(stderr, "vitrine: every request needs the token in %s\n",
                  (token_file.empty() ? data + "/token" : token_file).c_str());
 
   std::vector<std::string> words{companion("vitrine-keeper"),
@@ -150,6 +150,7 @@ int serve(const ServeOptions& options) {
     for (const Setting& setting : kSettings)
       if (setting.name == std::string(name) && settings.values.contains(name))
         words.insert(words.end(), {flag_of(setting), settings.values.at(name)});
+  if (options.ephemeral) words.emplace_back("--ephemeral");
   words.insert(words.end(), {"--", "--data", data, "--auth", auth});
   if (settings.values.contains("history"))
     words.insert(words.end(), {"--history", settings.values.at("history")});

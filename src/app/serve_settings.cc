@@ -142,8 +142,9 @@ Status validate(const Settings& settings) {
     if (name == "listen" && !is_address(value))
       return wrong(name, value, "is not a numeric address and a port",
                    "give such as 127.0.0.1:8000, [::1]:8000 or 0.0.0.0:8000");
-    if (name == "auth" && value != "token" && value != "none")
-      return wrong(name, value, "is neither token nor none", "use token, or leave --auth out");
+    if (name == "auth" && value != "auto" && value != "token" && value != "none")
+      return wrong(name, value, "is none of auto, token and none",
+                   "use one of these, or leave --auth out");
     if (name == "name" && !is_name(value))
       return wrong(name, value, "is not a plain name", "use 1 to 64 letters, digits, - and _");
   }

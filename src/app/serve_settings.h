@@ -31,7 +31,9 @@ inline constexpr std::array kSettings{
     Setting{"pool_seeded", Kind::whole, "N", "warm workers with a fixed hash seed [0]", 0, 1000},
     Setting{"capacity", Kind::whole, "N", "sessions at most [2000]", 1, 30'000},
     Setting{"history", Kind::whole, "N", "executions kept per session [1000]", 1, 1'000'000},
-    Setting{"auth", Kind::text, "token|none", "who may use it beyond loopback [token]"},
+    Setting{"auth", Kind::text, "auto|token|none",
+            "who needs the token: those beyond loopback, "
+            "all, nobody [auto]"},
     Setting{"token_file", Kind::text, "FILE", "holds the token [DIR/token]"},
     Setting{"name", Kind::text, "NAME", "of its cgroups [from the data directory]"},
 };

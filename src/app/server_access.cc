@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <cstdlib>
 
@@ -46,11 +47,14 @@ std::string temporary_directory() {
 }
 
 // What it logged, without the times, for a person who asked for a run and not for a server.
-std::string tail_of(const std::string& file) {
-  Result<std::string> text = read_file(AT_FDCWD, file.c_str());
-  if (!text) return "";
-  while (text->ends_with('\n')) text->pop_back();
-  return text->size() > 2000 ? text->substr(text->size() - 2000) : *text;
+std::string tail_of(int log) {
+  constexpr off_t kTail = 2000;
+  const off_t size = ::lseek(log, 0, SEEK_END);
+  std::string text(static_cast<std::size_t>(std::clamp<off_t>(size, 0, kTail)), '\0');
+  const ssize_t got = ::pread(log, text.data(), text.size(), std::max<off_t>(size - kTail, 0));
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
 }
 
 }  // namespace
@@ -98,7 +102,7 @@ Status ServerAccess::start_private(const Target& target, Signals& signals) {
   const std::string log = directory_ + "/log";
   // Before the server's own files, so that the directory counts as its own.
   Fd lock(::open((directory_ + "/lock").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-  Fd errors(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  Fd errors(::open(log.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   Result<FdPair> ready = make_pipe();
   if (!errors || !lock) return Error::from_errno("making a log");
   if (!ready) return std::move(ready.error());
@@ -116,7 +120,7 @@ Status ServerAccess::start_private(const Target& target, Signals& signals) {
     if (::dup2(null, 0) < 0 || ::dup2(ready->second.get(), 1) < 0 || ::dup2(errors.get(), 2) < 0)
       ::_exit(1);
     ::execl(self.c_str(), self.c_str(), "serve", "--listen", "127.0.0.1:0", "--data",
-            directory_.c_str(), "--image", image.c_str(), "--pool", "1", nullptr);
+            directory_.c_str(), "--image", image.c_str(), "--pool", "1", "--ephemeral", nullptr);
     ::_exit(127);
   }
   ready->second.reset();
@@ -133,7 +137,7 @@ Status ServerAccess::start_private(const Target& target, Signals& signals) {
     const ssize_t got = count > 0 ? ::read(ready->first.get(), block, sizeof block) : 0;
     if (got <= 0)
       return Error{.code = Code::unavailable,
-                   .message = "a private server could not be started\n" + tail_of(log),
+                   .message = "a private server could not be started\n" + tail_of(errors.get()),
                    .remedy = "`vitrine doctor` tells what this host lacks"};
     line.append(block, static_cast<std::size_t>(got));
   }

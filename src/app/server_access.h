@@ -2,7 +2,8 @@
 // A server to talk to: the one that was named, one that runs already, or a private one that lives as
 // long as this object.
 //
-// Ownership: the destructor ends a private server and removes its directory.
+// Ownership: the destructor ends a private server and removes its directory. If we are killed, the
+//            server notices, ends, and removes it itself.
 #pragma once
 
 #include <string>

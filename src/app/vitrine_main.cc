@@ -22,7 +22,7 @@ constexpr const char* kExamples = R"(Examples:
   vitrine run job.py --timeout 5 --memory 256 --stdin data.csv
   vitrine repl                               a session that keeps its variables
   vitrine serve                              the server, on http://127.0.0.1:8000
-  curl -s http://127.0.0.1:8000/v1/run -H 'Content-Type: application/json' -d '{"code": "6 * 7"}'
+  curl -s http://127.0.0.1:8000/v1/run --json '{"code": "6 * 7"}'
   vitrine doctor                             is this host able to jail code?
 
 `vitrine COMMAND --help` tells more. Exit codes: that of the code; 124 = time limit, 137 = memory
@@ -85,6 +85,7 @@ void add_serve(CLI::App& command, ServeOptions& options) {
       ->option_text("NAME:PORT");
   command.add_option("--config", options.config, "JSON file with the same names")
       ->option_text("FILE");
+  command.add_flag("--ephemeral", options.ephemeral, "removes its directory when it ends");
   command.footer(kServe);
 }
 
