@@ -29,43 +29,51 @@ Task<void> respond(Exchange& exchange, const Problem& problem) {
 
 Problem problem_of(const Error& error) {
   Problem problem{.detail = error.message, .remedy = error.remedy};
+  std::string otherwise;  // where the error itself has no remedy
   switch (error.code) {
     case Code::invalid_argument:
       problem.status = http::status::bad_request;
       problem.code = "invalid_argument";
+      otherwise = "correct the request; docs/api.md shows what it may hold";
       break;
     case Code::not_found:
       problem.status = http::status::not_found;
       problem.code = "not_found";
+      otherwise = api::not_found().remedy;
       break;
     case Code::conflict:
       problem.status = http::status::conflict;
       problem.code = "conflict";
+      otherwise = "look at what is there first, and choose another path or another moment";
       break;
     case Code::over_limit:
       problem.status = http::status::insufficient_storage;
       problem.code = "over_limit";
+      otherwise = "ask for less, or end what is not needed any more";
       break;
     case Code::timed_out:
       problem.status = http::status::gateway_timeout;
       problem.code = "timed_out";
+      otherwise = "try again";
       break;
     case Code::unsupported:
       problem.status = http::status::unprocessable_entity;
       problem.code = "unsupported";
+      otherwise = "leave it out; `vitrine doctor` tells what this host offers";
       break;
     case Code::unavailable:
       problem.status = http::status::service_unavailable;
       problem.code = "unavailable";
       problem.retry_after_s = 1;
+      otherwise = "try again in a moment";
       break;
     case Code::internal:
       problem.status = http::status::internal_server_error;
       problem.code = "internal";
-      if (problem.remedy.empty())
-        problem.remedy = "try again; if it stays, look at the server's log";
+      otherwise = "try again; if it stays, look at the server's log";
       break;
   }
+  if (problem.remedy.empty()) problem.remedy = std::move(otherwise);
   return problem;
 }
 

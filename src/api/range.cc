@@ -22,7 +22,8 @@ std::optional<Range> read_range(const std::string& header, std::uint64_t size) {
   };
   const auto first = number(text.substr(0, dash));
   const auto last = number(text.substr(dash + 1));
-  if (!first && !last) return std::nullopt;
+  const bool bad = (!first && dash > 0) || (!last && dash + 1 < text.size());
+  if (bad || (!first && !last)) return std::nullopt;
   Range range;
   if (!first) {  // the last n bytes
     range.unsatisfiable = *last == 0 || size == 0;

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/native_requests.h"
+
+#include <gtest/gtest.h>
+
+namespace vitrine::api {
+namespace {
+
+using namespace std::chrono_literals;
+
+// What is wrong with it, "" = nothing.
+std::string mistake_in_session(const std::string& text, session::SessionSpec& spec) {
+  const json::value parsed = json::parse(text);
+  Fields fields(parsed.as_object());
+  read_session(fields, spec);
+  const auto problem = fields.problem();
+  return problem ? problem->detail : "";
+}
+std::string mistake_in_exec(const std::string& text, ExecRequest& request) {
+  const json::value parsed = json::parse(text);
+  Fields fields(parsed.as_object());
+  read_exec(fields, request);
+  const auto problem = fields.problem();
+  return problem ? problem->detail : "";
+}
+
+TEST(ReadSession, TakesAllLimitsInTheirUnits) {
+  session::SessionSpec spec;
+
+  EXPECT_EQ(mistake_in_session(
+                R"({"name": "n", "seed": 7, "env": {"K": "v"}, "isolation": "process",
+                    "policy": "native", "packages": [], "imports": [],
+                    "limits": {"memory_mb": 64, "cpus": 0.5, "processes": 9, "disk_mb": 2,
+                               "output_kb": 3, "exec_timeout_s": 1.5, "idle_timeout_s": 60}})",
+                spec),
+            "");
+
+  EXPECT_EQ(spec.name, "n");
+  EXPECT_EQ(spec.seed, 7u);
+  EXPECT_EQ(spec.variant, Variant::seeded);
+  EXPECT_EQ(spec.env, (std::map<std::string, std::string>{{"K", "v"}}));
+  EXPECT_EQ(spec.limits.memory_bytes, 64u << 20);
+  EXPECT_EQ(spec.limits.cpu_permille, 500u);
+  EXPECT_EQ(spec.limits.processes, 9u);
+  EXPECT_EQ(spec.limits.disk_bytes, 2u << 20);
+  EXPECT_EQ(spec.limits.output_bytes, 3u << 10);
+  EXPECT_EQ(spec.limits.exec_time, 1500ms);
+  EXPECT_EQ(spec.limits.idle_time, 60s);
+  EXPECT_TRUE(spec.limits.validate());
+}
+
+TEST(ReadSession, NamesWhatItDoesNotTake) {
+  for (const auto& [text, field] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"nope": 1})", "nope: "},
+           {R"({"limits": {"nope": 1}})", "limits.nope: "},
+           {R"({"limits": {"memory_mb": 0}})", "limits.memory_mb: "},
+           {R"({"limits": {"cpus": 1e300}})", "limits.cpus: "},
+           {R"({"packages": ["polars"]})", "packages: "},
+           {R"({"display": {}})", "display: "},
+           {R"({"isolation": "none"})", "isolation: "},
+           {R"({"env": {"LD_PRELOAD": "x"}})", "env: "},
+           {R"({"env": {"A=B": "x"}})", "env: "},
+           {R"({"seed": -1})", "seed: "}}) {
+    session::SessionSpec spec;
+    EXPECT_TRUE(mistake_in_session(text, spec).starts_with(field)) << text;
+  }
+}
+
+TEST(ReadExec, NeedsCode) {
+  ExecRequest request;
+
+  EXPECT_TRUE(mistake_in_exec("{}", request).starts_with("code: "));
+  EXPECT_TRUE(mistake_in_exec(R"({"code": null})", request).starts_with("code: "));
+  EXPECT_EQ(mistake_in_exec(R"({"code": ""})", request), "");
+}
+
+TEST(ReadExec, TakesAllItsFields) {
+  ExecRequest request;
+
+  EXPECT_EQ(mistake_in_exec(R"({"code": "x", "timeout_s": 0.25, "stdin": "in", "env": {"A": "b"},
+                                "on_disconnect": "continue", "capture_screenshot": false})",
+                            request),
+            "");
+
+  EXPECT_EQ(request.code, "x");
+  EXPECT_EQ(request.timeout, 250ms);
+  EXPECT_EQ(request.stdin_text, "in");
+  EXPECT_EQ(request.on_disconnect, OnDisconnect::keep_going);
+}
+
+TEST(ReadPage, TakesALimitInItsRange) {
+  EXPECT_EQ(std::get<Page>(read_page({}, 50, 500)).limit, 50u);
+  EXPECT_EQ(std::get<Page>(read_page({{"limit", "500"}}, 50, 500)).limit, 500u);
+  for (const char* limit : {"0", "501", "-1", "x", "", "1x", "99999999999999999999"})
+    EXPECT_TRUE(std::holds_alternative<Problem>(read_page({{"limit", limit}}, 50, 500))) << limit;
+  EXPECT_TRUE(std::holds_alternative<Problem>(read_page({{"other", "1"}}, 50, 500)));
+}
+
+TEST(SessionCursor, IsReadBackFromItsText) {
+  const SessionCursor cursor{.created_at = "2026-11-15T21:37:18.467Z",
+                             .id = "0123456789abcdef0123456789abcdef"};
+
+  const auto read = read_session_cursor(to_text(cursor));
+
+  ASSERT_TRUE(std::holds_alternative<SessionCursor>(read));
+  EXPECT_EQ(std::get<SessionCursor>(read), cursor);
+}
+
+TEST(SessionCursor, OrdersByTimeThenId) {
+  const SessionCursor first{.created_at = "2026-11-15T21:37:18.467Z", .id = "b"};
+  const SessionCursor second{.created_at = "2026-11-15T21:37:18.468Z", .id = "a"};
+
+  EXPECT_LT(SessionCursor{}, first);
+  EXPECT_LT(first, second);
+  EXPECT_LT(second, (SessionCursor{.created_at = second.created_at, .id = "b"}));
+}
+
+TEST(SessionCursor, RefusesWhatIsNone) {
+  const std::string id(32, 'a');
+  const std::string time = "2026-11-15T21:37:18.467Z";
+  for (const std::string& text :
+       std::vector<std::string>{"x", id, time + "_", time + "_" + id + "a", time + "-" + id,
+                                std::string(57, 'a'), time + "_" + std::string(32, 'G')})
+    EXPECT_TRUE(std::holds_alternative<Problem>(read_session_cursor(text))) << text;
+}
+
+TEST(HistoryCursor, IsANumberFromOne) {
+  EXPECT_EQ(std::get<std::uint64_t>(read_history_cursor("")), 0u);
+  EXPECT_EQ(std::get<std::uint64_t>(read_history_cursor("13")), 13u);
+  for (const char* text : {"0", "-1", "x", "1x", " 1", "18446744073709551615", "1.5"})
+    EXPECT_TRUE(std::holds_alternative<Problem>(read_history_cursor(text))) << text;
+}
+
+TEST(StoredExecution, AddsTheCodeToTheRecord) {
+  store::ExecRow row;
+  row.record = R"({"id":"x","outcome":"ok"})";
+  row.code = "a = \"1\"";
+
+  EXPECT_EQ(stored_execution_json(row), R"({"id":"x","outcome":"ok","code":"a = \"1\""})");
+}
+
+TEST(StoredExecution, SaysWhatIsKnownOfOneThatWasLost) {
+  store::ExecRow row;
+  row.id = "x";
+  row.state = "lost";
+
+  const json::object shown = json::parse(stored_execution_json(row)).as_object();
+
+  EXPECT_EQ(shown.at("state"), "lost");
+  EXPECT_EQ(shown.at("notes").as_array().size(), 1u);
+}
+
+}  // namespace
+}  // namespace vitrine::api
