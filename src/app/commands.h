@@ -22,7 +22,7 @@ struct ServeOptions {
   std::map<std::string, std::string> settings;  // by the names of serve_settings.h
   std::vector<std::string> hosts;
   std::string config;      // file; empty = none
-  bool ephemeral = false;  // its directory ends with it
+  bool ephemeral = false;  // ends with its parent, and its directory with it
 };
 int serve(const ServeOptions& options);
 

@@ -85,7 +85,8 @@ void add_serve(CLI::App& command, ServeOptions& options) {
       ->option_text("NAME:PORT");
   command.add_option("--config", options.config, "JSON file with the same names")
       ->option_text("FILE");
-  command.add_flag("--ephemeral", options.ephemeral, "removes its directory when it ends");
+  command.add_flag("--ephemeral", options.ephemeral,
+                   "ends with its parent process, and removes its directory");
   command.footer(kServe);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -81,6 +82,7 @@ struct Keeper {
   Fd zygote_filter;
   Fd worker_filter;
   Fd signals;
+  Fd parent;  // of an ephemeral one
   jail::CgroupHost host;
   int landlock = 0;
   std::optional<jail::CgroupTree> cgroups;
@@ -102,6 +104,7 @@ struct Keeper {
   Status compile();
   Status detect_host();
   Status handle_signals();
+  Status watch_parent();
   void announce_when_full();
   void wait_until_empty(Clock::time_point latest);
 };
@@ -162,6 +165,16 @@ Status Keeper::handle_signals() {
   });
 }
 
+// Not by PR_SET_PDEATHSIG alone: the kernel forgets it when we take on another's file ids.
+Status Keeper::watch_parent() {
+  parent = Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getppid(), 0)));
+  if (!parent) return Error::from_errno("watching the process that started us");
+  return loop.watch(parent.get(), EPOLLIN, [this](std::uint32_t) {
+    loop.unwatch(parent.get());
+    stop();
+  });
+}
+
 Status Keeper::start(const Options& chosen) {
   options = chosen;
   timespec now{};
@@ -199,6 +212,8 @@ Status Keeper::start(const Options& chosen) {
   if (Status s = detect_host(); !s) return s;
   if (Status s = reaper.start(loop); !s) return s;
   if (Status s = handle_signals(); !s) return s;
+  if (options.ephemeral)
+    if (Status s = watch_parent(); !s) return s;
 
   const OuterIds ids = root ? OuterIds{options.uid_base, kOuterIds} : OuterIds{::geteuid(), 1};
   shells.emplace(loop, reaper, cgroups ? &*cgroups : nullptr,

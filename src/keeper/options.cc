@@ -137,7 +137,7 @@ usage: vitrine-keeper --control PATH [options]
   --front PROGRAM          starts it under its own uid, and again whenever it dies
   --listen ADDRESS:PORT    what the front serves [127.0.0.1:8000]
   --data DIR               the front's directory; made if missing
-  --ephemeral              removes that directory, with all in it, when it ends
+  --ephemeral              ends with the process that started it, and removes that directory
   --image DIR              runtime image (default: beside the build, made by ./dev image)
   --runtime DIR            what is laid over the image (default: beside the program)
   --init FILE              the vitrine-init program (default: beside the program)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,8 +54,8 @@ def start_server() -> Iterator[Callable[..., Server]]:
     """Starts servers for this test alone: for those that end."""
     started: list[Server] = []
 
-    def start(*options: str, directory: Path | None = None) -> Server:
-        started.append(Server(*options, directory=directory))
+    def start(*options: str, **more: Any) -> Server:
+        started.append(Server(*options, **more))
         return started[-1]
 
     yield start

@@ -95,7 +95,10 @@ class Answer:
 class Server:
     """vitrine-keeper with its front, in a directory of its own."""
 
-    def __init__(self, *options: str, directory: Path | None = None) -> None:
+    def __init__(
+        self, *options: str, front: tuple[str, ...] = (), directory: Path | None = None
+    ) -> None:
+        """`options` are the keeper's, `front` those of the front."""
         global _count
         _count += 1
         self.name = f"contract-{os.getpid()}-{_count}"
@@ -111,7 +114,7 @@ class Server:
             command += ["--image", str(IMAGE)]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [*command, *options, "--", "--data", str(self.data)],
+                [*command, *options, "--", "--data", str(self.data), *front],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from served import Background, Server, Session, parse_answer, read_all, until
+from served import Answer, Background, Server, Session, parse_answer, read_all, until
 
 JSON = {"Content-Type": "application/json"}
 
@@ -240,6 +240,42 @@ def test_a_client_that_sends_all_before_it_reads_learns_why(server: Server, size
     finally:
         connection.close()
         session.delete()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/sessions", 401),
+        ("POST", "/nowhere", 404),
+        ("POST", "/v1/sessions/" + "0" * 32 + "/exec", 404),
+        ("PUT", "/v1/sessions/" + "0" * 32 + "/files/f", 404),
+        ("PUT", "/v1/run", 405),
+        ("POST", "/v1/run?x=%", 400),
+    ],
+)
+def test_a_refused_body_does_not_cost_the_answer(
+    server: Server, method: str, path: str, status: int
+) -> None:
+    """All of it is sent before anything is read, into a request that is refused at its first line."""
+    connection = server.connection()
+    connection.request(method, path, bytes(24 << 20), {"Content-Type": "application/json"})
+    response = connection.getresponse()
+
+    Answer(response.status, response.headers, response.read()).is_problem(status)
+    connection.close()
+
+
+def test_a_body_without_end_is_not_read_for_ever(server: Server) -> None:
+    begin = time.monotonic()
+    with server.socket() as client, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        client.sendall(
+            f"POST /nowhere HTTP/1.1\r\nHost: {server.host}\r\nContent-Length: 99999999999\r\n\r\n".encode()
+        )
+        while time.monotonic() - begin < 30:
+            client.sendall(bytes(1 << 16))
+            time.sleep(0.01)
+
+    assert time.monotonic() - begin < 10
 
 
 def request(server: Server, line: str, headers: str = "", body: bytes = b"") -> bytes:
@@ -509,6 +545,26 @@ def test_expect_100_is_answered(server: Server, target: Session) -> None:
         assert client.recv(100).startswith(b"HTTP/1.1 100 ")
         client.sendall(body)
         assert b'"text/plain":"42"' in read_all(client)
+
+
+def test_a_body_that_is_refused_is_not_asked_for(server: Server) -> None:
+    head = request(
+        server,
+        f"POST /v1/sessions/{'0' * 32}/exec HTTP/1.1",
+        "Expect: 100-continue\r\nContent-Length: 10\r\n",
+    )
+
+    parse_answer(server.raw(head)).is_problem(404)
+
+
+def test_an_absolute_target_is_understood(server: Server) -> None:
+    def ask(target: str) -> Answer:
+        return parse_answer(server.raw(request(server, f"GET {target} HTTP/1.1")))
+
+    assert ask(f"http://{server.host}/health").json == {"status": "healthy"}
+    ask(f"http://{server.host}/v1/sessions?limit=1").is_problem(401)
+    ask("http://evil.com/health").is_problem(421)
+    ask("http://").is_problem(400, "bad_path")
 
 
 def test_wrong_tokens_are_401_of_the_same_bytes(server: Server) -> None:

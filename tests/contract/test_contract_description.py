@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -261,3 +262,23 @@ def test_the_token_is_for_its_owner_only(server: Server) -> None:
     assert (server.data / "token").stat().st_mode & 0o777 == 0o600
     assert server.data.stat().st_mode & 0o777 == 0o700
     assert len(server.token) >= 32
+
+
+def test_metrics_tell_the_capacity_and_the_restarts(start_server: Callable[..., Server]) -> None:
+    server = start_server("--capacity", "77")
+    before = server.metrics()
+
+    server.kill_front()
+
+    assert before["vitrine_capacity"] == 77
+    assert before["vitrine_front_restarts_total"] == 0
+    assert server.metrics()["vitrine_front_restarts_total"] == 1
+
+
+def test_loopback_needs_the_token_if_it_is_told_so(start_server: Callable[..., Server]) -> None:
+    server = start_server(front=("--auth", "token"))
+
+    assert server.get("/health").status == 200
+    server.get("/v1/info").is_problem(401, "token_needed")
+    server.post("/v1/run", {"code": "1"}).is_problem(401)
+    assert server.post("/v1/run", {"code": "1"}, headers=server.authorised()).status == 200

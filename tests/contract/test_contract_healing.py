@@ -12,6 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from served import Answer, Background, Server, Session, Stream, until
@@ -524,3 +525,33 @@ def test_old_data_is_opened_and_old_sessions_are_ended(
         assert "running" not in {
             state for (state,) in store.execute("SELECT state FROM executions")
         }
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root the front has no user id of its own")
+def test_a_directory_that_the_front_cannot_reach_ends_the_start(
+    start_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    closed = tmp_path / "closed"
+    (closed / "inner").mkdir(parents=True)
+    closed.chmod(0o700)
+    begin = time.monotonic()
+
+    with pytest.raises(RuntimeError) as failure:
+        start_server(directory=closed / "inner")
+
+    assert "data directory" in str(failure.value) and "remedy" in str(failure.value)
+    assert time.monotonic() - begin < 20
+
+
+def test_a_front_that_never_starts_ends_the_start(start_server: Callable[..., Server]) -> None:
+    """A database of a later version, for example: the reason is logged, and the keeper gives up."""
+    first = start_server()
+    first.stop()
+    with sqlite3.connect(first.data / "vitrine.db") as database:
+        database.execute("PRAGMA user_version=99")
+
+    with pytest.raises(RuntimeError) as failure:
+        start_server(directory=first.directory)
+
+    assert "has version 99" in str(failure.value)
+    assert "does not start" in str(failure.value)

@@ -130,7 +130,10 @@ def test_the_list_goes_on_after_a_session_that_was_deleted(
     assert [one["id"] for one in rest["sessions"]] == listed[-2:]
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=x", "limit=-1", "limit=1001", "nonsense=1"])
+@pytest.mark.parametrize(
+    "query",
+    ["limit=0", "limit=x", "limit=-1", "limit=1001", "nonsense=1", "after=x", "after=" + "0" * 32],
+)
 def test_a_bad_page_is_refused(server: Server, query: str) -> None:
     server.get("/v1/sessions?" + query, headers=server.authorised()).is_problem(422)
 

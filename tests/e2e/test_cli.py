@@ -275,6 +275,37 @@ def test_a_signal_ends_a_private_run_within_seconds(
     assert left_of(directory) == []
 
 
+def test_a_private_server_cleans_up_when_its_run_is_killed(directory: Path) -> None:
+    process = subprocess.Popen(
+        [VITRINE, "run", "-c", "print('on', flush=True)\nimport time; time.sleep(600)"],
+        stdout=subprocess.PIPE,
+        env=environment("private", TMPDIR=str(directory)),
+    )
+    read_line(process, b"on\n")
+    assert left_of(directory)
+
+    process.kill()
+    process.communicate(timeout=PATIENCE)
+
+    latest = time.monotonic() + PATIENCE
+    while left_of(directory) and time.monotonic() < latest:
+        time.sleep(0.05)
+    assert left_of(directory) == []
+
+
+def test_a_private_server_that_cannot_start_tells_why(directory: Path) -> None:
+    image = directory / "image"
+    image.mkdir()
+    (image / "manifest.json").write_text("{}")
+
+    done = vitrine("run", "-c", "1", "--image", str(image), TMPDIR=str(directory))
+
+    assert done.returncode == 125
+    assert "could not be started" in done.stderr and "image" in done.stderr
+    shutil.rmtree(image)
+    assert left_of(directory) == []
+
+
 def test_a_missing_image_is_told_with_the_remedy(directory: Path) -> None:
     done = vitrine("run", "-c", "1", "--image", str(directory / "none"), TMPDIR=str(directory))
     assert done.returncode == 125
@@ -442,6 +473,7 @@ def test_completion_is_something_the_shell_reads(shell: str) -> None:
 
 def test_help_version_and_image_info() -> None:
     assert "Examples:" in vitrine("--help").stdout
+    assert '--json \'{"code"' in vitrine("--help").stdout, "curl's -d sends a form"
     assert "Examples:" in vitrine("run", "--help").stdout
     assert re.fullmatch(r"vitrine \d+\.\d+\.\d+\n", vitrine("version").stdout)
     assert "numpy" in vitrine("image", "info").stdout
