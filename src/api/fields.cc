@@ -92,6 +92,14 @@ std::string number_text(double value) {
 
 }  // namespace
 
+std::string shown(std::string_view name) {
+  constexpr std::size_t kMost = 64;
+  if (name.size() <= kMost) return std::string(name);
+  std::size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
+  return std::string(name.substr(0, end)) + "...";
+}
+
 std::variant<json::object, Problem> parse_object(const std::string& text, EmptyBody empty) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
     if (empty == EmptyBody::is_object) return json::object{};
@@ -104,7 +112,7 @@ std::variant<json::object, Problem> parse_object(const std::string& text, EmptyB
   if (failed) return bad_json("the body is not valid JSON: " + failed.message());
   if (!value.is_object()) return bad_json("the body is JSON, but no object");
   if (auto key = DuplicateKeys(text).find())
-    return bad_json("the key \"" + *key + "\" comes twice");
+    return bad_json("the key \"" + shown(*key) + "\" comes twice");
   return std::move(value.as_object());
 }
 
@@ -176,8 +184,7 @@ std::optional<std::map<std::string, std::string>> Fields::texts(const char* name
   std::map<std::string, std::string> out;
   for (const auto& [key, value] : *object) {
     if (!value.is_string()) {
-      fail(name, "the value of \"" + std::string(key) + "\" is not a string",
-           "send strings as values");
+      fail(name, "the value of \"" + shown(key) + "\" is not a string", "send strings as values");
       return std::nullopt;
     }
     out[std::string(key)] = std::string(value.as_string());
@@ -219,7 +226,7 @@ std::optional<Problem> Fields::problem() {
     if (!known_.contains(std::string_view(key))) {
       std::string list;
       for (const std::string& one : known_) list += (list.empty() ? "" : ", ") + one;
-      problem_ = bad_field(full_name(key), "there is no such field",
+      problem_ = bad_field(full_name(shown(key)), "there is no such field",
                            "remove it or correct its name; known here: " + list);
       return problem_;
     }

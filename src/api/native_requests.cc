@@ -40,7 +40,7 @@ void read_environment(Fields& fields, std::map<std::string, std::string>& enviro
     return fields.fail("env", "it has more than 256 variables", "send fewer");
   for (const auto& [name, value] : *given)
     if (!wire::is_allowed_variable(name, value))
-      return fields.fail("env", "the variable \"" + name.substr(0, 64) + "\" is not allowed",
+      return fields.fail("env", "the variable \"" + shown(name) + "\" is not allowed",
                          "leave out names with '=', values with NUL, and variables that change how "
                          "programs are loaded (LD_*, PYTHONPATH, PYTHONHOME, ...)");
   environment = std::move(*given);
@@ -101,7 +101,7 @@ std::variant<Page, Problem> read_page(const std::map<std::string, std::string>& 
         return bad_field("limit", "it is not a whole number from 1 to " + std::to_string(most),
                          "send such a number, or leave it out");
     } else {
-      return bad_field(name, "there is no such parameter", "known here: after, limit");
+      return bad_field(shown(name), "there is no such parameter", "known here: after, limit");
     }
   }
   return page;

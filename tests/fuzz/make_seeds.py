@@ -128,6 +128,29 @@ CONTROL = {
     **{n: b"\1" + pack("<BIB", 1, 7, i) + data for i, (n, data) in enumerate(REPLIES.items())},
     **{n: b"\1" + pack("<BB", 2, i) + data for i, (n, data) in enumerate(EVENTS.items())},
 }
+# From docs/api.md.
+BODIES = {
+    "session": b'\0{"name": "demo", "env": {"K": "v"}, "seed": 7, "limits": {"memory_mb": 256}}',
+    "session_limits": b'\0{"limits": {"cpus": 0.5, "processes": 64, "disk_mb": 256, '
+    b'"output_kb": 1024, "exec_timeout_s": 30, "idle_timeout_s": 1.5e3}}',
+    "session_refused": b'\0{"isolation": "none", "env": {"LD_PRELOAD": "x"}, "display": {}}',
+    "exec": b'\1{"code": "x = 20\\nx + 22", "timeout_s": 0.5, "stdin": "in", '
+    b'"env": {"A": "b"}, "on_disconnect": "continue"}',
+    "exec_escapes": b'\1{"c\\u006fde": "\\ud83c\\udf89 \\\\ \\"", "render_timeout": null}',
+    "twice": b'\1{"code": "1", "\\u0063ode": "2"}',
+    "deep": b'\1{"code": [[[[[[{"a": [{}]}]]]]]]}',
+}
+TARGETS = {
+    "list": b"\0/v1/sessions?limit=2&after=2026-11-15T21:37:18.467Z_" + b"0123456789abcdef" * 2,
+    "history": b"\0/v1/sessions/0123456789abcdef0123456789abcdef/executions?after=13",
+    "file": b"\0/v1/sessions/a/files/data/%C3%BC%20b.csv?archive=tar",
+    "absolute": b"\0http://127.0.0.1:8000/v1/info?x=a+b",
+    "broken": b"\0/v1/%zz?limit=%4",
+    "range": b"\1" + pack("<Q", 10) + b"bytes=2-4",
+    "range_open": b"\1" + pack("<Q", 10) + b"bytes=7-",
+    "range_last": b"\1" + pack("<Q", 10) + b"bytes=-3",
+    "range_empty_file": b"\1" + pack("<Q", 0) + b"bytes=0-0",
+}
 
 
 def main() -> None:
@@ -135,6 +158,8 @@ def main() -> None:
         "message": {name: bytes([kind]) + data for name, (kind, data) in MESSAGES.items()},
         "frame": STREAMS,
         "control": CONTROL,
+        "request": BODIES,
+        "target": TARGETS,
     }.items():
         (HERE / folder).mkdir(parents=True, exist_ok=True)
         for name, data in seeds.items():
