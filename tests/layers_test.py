@@ -68,24 +68,46 @@ def link_map(program: Path) -> str:
     return done.stdout
 
 
-def privileged_symbols(names: str) -> list[str]:
-    pattern = re.compile(rf"\bvitrine::({'|'.join(PRIVILEGED)})::\S*")
+def symbols_of(layers: list[str], names: str) -> list[str]:
+    pattern = re.compile(rf"\bvitrine::({'|'.join(layers)})::\S*")
     return sorted({match[0] for match in pattern.finditer(names)})
+
+
+def libraries(program: Path) -> set[str]:
+    """The shared libraries a program asks for, without their versions."""
+    done = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=False)
+    return set(re.findall(r"\(NEEDED\).*\[([^\]]+?)\.so[^\]]*\]", done.stdout))
+
+
+# program -> the layers of which nothing may be in it, and the libraries it may use
+RUNTIME = {"libstdc++", "libgcc_s", "libm", "libc", "ld-linux-x86-64", "ld-linux-aarch64"}
+BOOST_JSON = {"libboost_json", "libboost_container"}
+PROGRAMS = {
+    "vitrine-front": (PRIVILEGED, RUNTIME | BOOST_JSON | {"libsqlite3"}),
+    "vitrine-keeper": (FRONT + ["zygote"], RUNTIME | {"libseccomp"}),
+    "vitrine": (
+        [*PRIVILEGED, "store", "backend", "session", "api"],
+        RUNTIME | BOOST_JSON | {"libedit"},
+    ),
+}
 
 
 class Layers(unittest.TestCase):
     def test_no_file_includes_what_stands_right_of_it(self) -> None:
         self.assertEqual(violations(ROOT / "src"), [])
 
-    def test_the_front_links_nothing_of_the_privileged_layers(self) -> None:
-        program = ROOT / "build" / "bin" / "vitrine-front"
-        if not program.exists() or shutil.which("nm") is None:
-            self.skipTest("no vitrine-front has been built")
+    def test_no_program_links_what_it_has_no_business_with(self) -> None:
+        for name, (foreign, allowed) in PROGRAMS.items():
+            with self.subTest(program=name):
+                program = ROOT / "build" / "bin" / name
+                if not program.exists() or shutil.which("nm") is None:
+                    self.skipTest(f"no {name} has been built")
 
-        names = link_map(program)
+                names = link_map(program)
 
-        self.assertIn("vitrine::", names, "stripped: cannot be checked")
-        self.assertEqual(privileged_symbols(names), [])
+                self.assertIn("vitrine::", names, "stripped: cannot be checked")
+                self.assertEqual(symbols_of(foreign, names), [])
+                self.assertLessEqual(libraries(program) - {"libasan", "libubsan"}, allowed)
 
 
 class TheCheckItself(unittest.TestCase):
@@ -152,10 +174,11 @@ class TheCheckItself(unittest.TestCase):
 
         self.assertEqual(len(violations(self.src)), 1)
 
-    def test_finds_privileged_symbols_in_a_link_map(self) -> None:
+    def test_finds_foreign_symbols_in_a_link_map(self) -> None:
         names = "0000 T vitrine::jail::enter(Plan const&)\n0001 T vitrine::wire::decode_frame()\n"
 
-        self.assertEqual(privileged_symbols(names), ["vitrine::jail::enter(Plan"])
+        self.assertEqual(symbols_of(PRIVILEGED, names), ["vitrine::jail::enter(Plan"])
+        self.assertEqual(symbols_of(FRONT, names), [])
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "api/text.h"
+
 namespace vitrine::api {
 
 namespace {
@@ -91,14 +93,6 @@ std::string number_text(double value) {
 }
 
 }  // namespace
-
-std::string shown(std::string_view name) {
-  constexpr std::size_t kMost = 64;
-  if (name.size() <= kMost) return std::string(name);
-  std::size_t end = kMost;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
-  return std::string(name.substr(0, end)) + "...";
-}
 
 std::variant<json::object, Problem> parse_object(const std::string& text, EmptyBody empty) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {

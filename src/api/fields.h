@@ -24,9 +24,6 @@ namespace json = boost::json;
 enum class EmptyBody { is_object, is_error };
 std::variant<json::object, Problem> parse_object(const std::string& text, EmptyBody empty);
 
-// A name that the client chose, as errors show it: its beginning, cut between characters.
-std::string shown(std::string_view name);
-
 // Takes fields out of an object; the first mistake is kept. Ask problem() after the last field.
 class Fields {
  public:

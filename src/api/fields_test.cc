@@ -55,13 +55,6 @@ TEST(ParseObject, FindsEqualKeysHoweverTheyAreWritten) {
     EXPECT_FALSE(refused(text)) << text;
 }
 
-TEST(Shown, CutsALongNameBetweenCharacters) {
-  EXPECT_EQ(shown("short"), "short");
-  EXPECT_EQ(shown(std::string(64, 'a')), std::string(64, 'a'));
-  EXPECT_EQ(shown(std::string(65, 'a')), std::string(64, 'a') + "...");
-  EXPECT_EQ(shown(std::string(63, 'a') + "ü"), std::string(63, 'a') + "...");
-}
-
 TEST(Fields, ReadWhatIsThereAndLeaveOutWhatIsNot) {
   const json::object in =
       object(R"({"text": "t", "number": 1.5, "whole": 3.0, "flag": true, "null": null})");

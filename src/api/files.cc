@@ -9,6 +9,7 @@
 #include "api/problem.h"
 #include "api/range.h"
 #include "api/tar.h"
+#include "api/text.h"
 
 namespace vitrine::api {
 
@@ -184,7 +185,7 @@ Task<void> FileRoutes::put(Exchange& exchange) {
   const wire::Request commit = wire::CommitFile{session->engine, path, opened->hidden};
   Result<wire::Done> done = expect<wire::Done>(co_await registry.keeper().call(commit));
   if (!done) co_return co_await refuse(exchange, done.error());
-  const json::object stored{{"path", path}, {"size", *received}};
+  const json::object stored{{"path", as_text(path)}, {"size", *received}};
   co_await exchange.respond(http::status::created, "application/json", json::serialize(stored));
 }
 
@@ -234,13 +235,12 @@ Task<void> FileRoutes::list(Exchange& exchange) {
   if (!entries) co_return co_await refuse(exchange, entries.error());
   json::array files;
   for (const auto& entry : *entries) {
-    files.push_back(
-        json::object{{"name", json::string(wire::is_utf8(entry.name) ? entry.name : "?")},
-                     {"type", json::string(kind_name(entry.kind))},
-                     {"size", entry.size},
-                     {"modified_ms", entry.modified_ms}});
+    files.push_back(json::object{{"name", as_text(entry.name)},
+                                 {"type", json::string(kind_name(entry.kind))},
+                                 {"size", entry.size},
+                                 {"modified_ms", entry.modified_ms}});
   }
-  const json::object listing{{"path", path}, {"files", std::move(files)}};
+  const json::object listing{{"path", as_text(path)}, {"files", std::move(files)}};
   co_await exchange.respond(http::status::ok, "application/json", json::serialize(listing));
 }
 

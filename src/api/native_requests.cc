@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 
+#include "api/text.h"
 #include "wire/messages.h"
 
 namespace vitrine::api {

@@ -3,6 +3,8 @@
 
 #include <boost/json.hpp>
 
+#include "api/text.h"
+
 namespace vitrine::api {
 
 namespace json = boost::json;
@@ -13,7 +15,7 @@ std::string to_json(const Problem& problem) {
       {"title", std::string(http::obsolete_reason(problem.status))},
       {"status", static_cast<int>(problem.status)},
       {"code", problem.code},
-      {"detail", problem.detail},
+      {"detail", as_text(problem.detail)},
       {"remedy", problem.remedy},
   });
 }

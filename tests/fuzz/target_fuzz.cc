@@ -9,6 +9,7 @@
 #include "api/range.h"
 #include "api/target.h"
 #include "tests/fuzz/input.h"
+#include "wire/messages.h"
 
 using vitrine::fuzz::require;
 using namespace vitrine;
@@ -24,7 +25,8 @@ void check_target(const std::string& text) {
           "no NUL is made");
   const auto page = api::read_page(target->query, 50, 500);
   const auto* wanted = std::get_if<api::Page>(&page);
-  if (wanted == nullptr) return;
+  if (wanted == nullptr)
+    return require(wire::is_utf8(api::to_json(std::get<api::Problem>(page))), "a refusal is text");
   require(wanted->limit >= 1 && wanted->limit <= 500, "a limit is in its range");
   const auto cursor = api::read_session_cursor(wanted->after);
   if (const auto* read = std::get_if<api::SessionCursor>(&cursor))
