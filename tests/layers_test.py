@@ -84,7 +84,7 @@ RUNTIME = {"libstdc++", "libgcc_s", "libm", "libc", "ld-linux-x86-64", "ld-linux
 BOOST_JSON = {"libboost_json", "libboost_container"}
 PROGRAMS = {
     "vitrine-front": (PRIVILEGED, RUNTIME | BOOST_JSON | {"libsqlite3"}),
-    "vitrine-keeper": (FRONT + ["zygote"], RUNTIME | {"libseccomp"}),
+    "vitrine-keeper": ([*FRONT, "zygote"], RUNTIME | {"libseccomp"}),
     "vitrine": (
         [*PRIVILEGED, "store", "backend", "session", "api"],
         RUNTIME | BOOST_JSON | {"libedit"},

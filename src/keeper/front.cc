@@ -172,6 +172,7 @@ Status Front::spawn() {
   control_.add(std::move(pair->first));
   if (ready_pipe_) loop_.unwatch(ready_pipe_.get());
   ready_pipe_ = std::move(pipe->first);
+  (void)set_nonblocking(ready_pipe_.get());
   return loop_.watch(ready_pipe_.get(), EPOLLIN, [this](std::uint32_t) { became_ready(); });
 }
 

@@ -477,3 +477,11 @@ def test_help_version_and_image_info() -> None:
     assert "Examples:" in vitrine("run", "--help").stdout
     assert re.fullmatch(r"vitrine \d+\.\d+\.\d+\n", vitrine("version").stdout)
     assert "numpy" in vitrine("image", "info").stdout
+
+
+def test_the_keeper_tells_the_signals_that_end_it() -> None:
+    done = subprocess.run(
+        [BUILD / "bin" / "vitrine-keeper", "--help"], capture_output=True, text=True, check=True
+    )
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        assert name in done.stdout
