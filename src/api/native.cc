@@ -2,11 +2,13 @@
 #include "api/native.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/beast/core/string.hpp>
 
 #include "api/files.h"
 #include "api/native_requests.h"
 #include "api/problem.h"
 #include "api/render.h"
+#include "api/text.h"
 
 namespace vitrine::api {
 
@@ -100,7 +102,24 @@ Task<std::shared_ptr<Session>> Native::session_of(Exchange& exchange) {
   co_return session;
 }
 
+bool is_json(std::string_view type) {
+  type = type.substr(0, type.find(';'));
+  while (type.ends_with(' ')) type.remove_suffix(1);
+  return type.empty() || boost::beast::iequals(type, "application/json");
+}
+
+Problem not_json(const std::string& type) {
+  return make_problem(http::status::unsupported_media_type, "unsupported_media_type",
+                      "the body is " + shown(type) + ", not JSON",
+                      "send Content-Type: application/json");
+}
+
 Task<std::optional<json::object>> Native::body_of(Exchange& exchange, EmptyBody empty) {
+  const std::string type = exchange.header("Content-Type");
+  if (!is_json(type) && exchange.body_size().value_or(0) > 0) {
+    co_await respond(exchange, not_json(type));
+    co_return std::nullopt;
+  }
   Result<std::string> text = co_await exchange.body(config.max_body);
   if (!text) {
     if (text.error().code == Code::over_limit)
@@ -111,12 +130,8 @@ Task<std::optional<json::object>> Native::body_of(Exchange& exchange, EmptyBody 
     else co_await respond(exchange, problem_of(text.error()));
     co_return std::nullopt;
   }
-  const std::string type = exchange.header("Content-Type");
-  if (!text->empty() && !type.empty() && !type.starts_with("application/json")) {
-    co_await respond(
-        exchange,
-        make_problem(http::status::unsupported_media_type, "unsupported_media_type",
-                     "the body is " + type + ", not JSON", "send Content-Type: application/json"));
+  if (!is_json(type) && !text->empty()) {  // it came in chunks
+    co_await respond(exchange, not_json(type));
     co_return std::nullopt;
   }
   auto parsed = parse_object(*text, empty);

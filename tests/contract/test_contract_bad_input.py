@@ -251,6 +251,8 @@ def test_a_client_that_sends_all_before_it_reads_learns_why(server: Server, size
         ("PUT", "/v1/sessions/" + "0" * 32 + "/files/f", 404),
         ("PUT", "/v1/run", 405),
         ("POST", "/v1/run?x=%", 400),
+        ("POST", "/v1/run", 413),
+        ("POST", "/v1/sessions", 415),
     ],
 )
 def test_a_refused_body_does_not_cost_the_answer(
@@ -258,7 +260,8 @@ def test_a_refused_body_does_not_cost_the_answer(
 ) -> None:
     """All of it is sent before anything is read, into a request that is refused at its first line."""
     connection = server.connection()
-    connection.request(method, path, bytes(24 << 20), {"Content-Type": "application/json"})
+    kind = "application/json" if status != 415 else "text/plain"
+    connection.request(method, path, bytes(24 << 20), {"Content-Type": kind})
     response = connection.getresponse()
 
     Answer(response.status, response.headers, response.read()).is_problem(status)
