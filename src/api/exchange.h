@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One HTTP request and its answer, as a route sees it.
 //
-// Exactly one answer is sent: respond(), or stream() then write() then finish(). A route that sends
+// Exactly one answer is sent: respond(), or stream() then write() then finish(), or upgrade(). A route that sends
 // none is answered 500 by the server. Threading: the front's one thread.
 // Trust: everything of the request was chosen by the client; the body is read only on demand and
 // never beyond the limit given.
@@ -12,6 +12,7 @@
 #include <boost/beast/http/verb.hpp>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,8 @@ template <class T>
 using Task = asio::awaitable<T>;
 
 using Header = std::pair<std::string, std::string>;
+
+class WebSocket;
 
 class Exchange {
  public:
@@ -59,6 +62,11 @@ class Exchange {
   // Returns when the client has closed the connection.
   virtual Task<void> gone() = 0;
   virtual bool responded() const = 0;
+
+  // For requests that ask for a WebSocket: takes the connection over, as the one answer. Null if the
+  // request is no such one or its handshake failed; it was answered then.
+  virtual bool wants_websocket() const = 0;
+  virtual Task<std::shared_ptr<WebSocket>> upgrade(std::size_t max_message) = 0;
 };
 
 }  // namespace vitrine::api

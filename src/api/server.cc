@@ -11,9 +11,11 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
 
 #include "api/problem.h"
 #include "api/target.h"
+#include "api/websocket_stream.h"
 
 namespace vitrine::api {
 
@@ -94,6 +96,8 @@ class Connection final : public Exchange {
   Task<void> finish() override;
   Task<void> gone() override;
   bool responded() const override { return status_ != 0; }
+  bool wants_websocket() const override { return beast::websocket::is_upgrade(parser_->get()); }
+  Task<std::shared_ptr<WebSocket>> upgrade(std::size_t max_message) override;
 
  private:
   using Parser = http::request_parser<http::buffer_body>;
@@ -118,8 +122,9 @@ class Connection final : public Exchange {
   bool keep_ = true;
   bool alive_ = true;
   bool head_ = false;
-  bool waits_for_continue_ = false;  // the client sends its body when it is told to
-  bool unread_ = false;              // it was answered before all it sent was read
+  bool waits_for_continue_ = false;             // the client sends its body when it is told to
+  bool unread_ = false;                         // it was answered before all it sent was read
+  std::shared_ptr<WebSocketStream> websocket_;  // it is one now
 };
 
 Task<bool> Connection::read_header() {
@@ -272,7 +277,12 @@ Task<void> Connection::answer() {
                                                 "the server made a mistake",
                                                 "try again; the server's log says more"));
   }
-  --server_.busy_;
+  if (websocket_) {
+    websocket_->begin_close(WebSocket::Close::normal, "");
+    server_.websockets_.erase(websocket_.get());
+  } else {
+    --server_.busy_;
+  }
   // An unread body would be taken for the next request.
   if (!complete_ || !parser_->is_done()) keep_ = false;
   unread_ = !parser_->is_done();
@@ -292,6 +302,7 @@ Task<void> Connection::run() {
     co_await answer();
     if (!keep_) break;
   }
+  if (websocket_) co_return;  // has the socket
   stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
   if (alive_ && unread_) co_await linger();
 }
@@ -422,6 +433,30 @@ Task<void> Connection::finish() {
   complete_ = alive_ && (!chunked_ || head_ || co_await send("0\r\n\r\n"));
 }
 
+Task<std::shared_ptr<WebSocket>> Connection::upgrade(std::size_t max_message) {
+  if (responded()) co_return nullptr;
+  if (!wants_websocket() || buffer_.size() > 0) {
+    const std::vector<Header> headers{{"Upgrade", "websocket"}, {"Connection", "Upgrade"}};
+    Problem problem = make_problem(http::status::upgrade_required, "websocket_needed",
+                                   "this address speaks WebSocket only",
+                                   "send a WebSocket handshake, and nothing before its answer");
+    problem.headers = headers;
+    co_await api::respond(*this, problem);
+    co_return nullptr;
+  }
+  const http::request<http::empty_body> request(parser_->get().base());
+  keep_ = alive_ = false;
+  status_ = static_cast<int>(http::status::switching_protocols);
+  auto websocket = std::make_shared<WebSocketStream>(std::move(stream_), max_message);
+  if (!co_await websocket->accept(request)) co_return nullptr;
+  complete_ = true;
+  // Those who stop the server do not wait for it to end by itself.
+  --server_.busy_;
+  websocket_ = websocket;
+  server_.websockets_.insert(websocket.get());
+  co_return websocket;
+}
+
 Task<void> Connection::gone() {
   for (;;) {
     error_code failed;
@@ -476,6 +511,8 @@ void Server::stop() {
   error_code ignored;
   acceptor_.cancel(ignored);
   acceptor_.close(ignored);
+  for (WebSocketStream* websocket : websockets_)
+    websocket->begin_close(WebSocket::Close::going_away, "the server is stopping");
 }
 
 }  // namespace vitrine::api

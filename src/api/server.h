@@ -20,6 +20,8 @@
 
 namespace vitrine::api {
 
+class WebSocketStream;
+
 struct ServerConfig {
   std::string token;              // of the owner
   bool token_everywhere = false;  // not only for owner routes
@@ -42,10 +44,11 @@ class Server {
          std::function<void(const Handled&)> log);
 
   Task<void> accept_all();
-  // Takes no more connections; those that are busy finish.
+  // Takes no more connections; those that are busy finish, WebSockets are closed.
   void stop();
   std::size_t busy() const { return busy_; }
   std::size_t connections() const { return connections_; }
+  std::size_t websockets() const { return websockets_.size(); }
 
  private:
   Task<void> serve(asio::ip::tcp::socket socket);
@@ -57,6 +60,7 @@ class Server {
   std::function<void(const Handled&)> log_;
   std::size_t connections_ = 0;
   std::size_t busy_ = 0;
+  std::set<WebSocketStream*> websockets_;
   bool stopping_ = false;
 };
 

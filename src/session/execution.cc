@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/execution.h"
 
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 namespace vitrine::session {
 
 namespace {
@@ -14,67 +11,52 @@ constexpr std::size_t kMaxNotes = 64;
 
 Execution::Execution(asio::any_io_executor executor, ExecRequest wanted, std::size_t output_limit)
     : request(std::move(wanted)),
-      executor_(executor),
+      changes_(std::move(executor)),
       out_(output_limit),
       err_(output_limit),
       output_limit_(output_limit) {}
 
-Task<void> Execution::change(asio::steady_timer::time_point latest) {
-  asio::steady_timer timer(executor_, latest);
-  struct Registered {
-    std::vector<asio::steady_timer*>& list;
-    asio::steady_timer* timer;
-    ~Registered() { std::erase(list, timer); }
-  } registered{waiting_, &timer};
-  waiting_.push_back(&timer);
-  boost::system::error_code ignored;
-  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-}
-
-void Execution::tell_waiting() {
-  for (asio::steady_timer* timer : waiting_) timer->cancel();
-}
-
 Task<std::optional<Event>> Execution::next(std::size_t& cursor) {
   while (cursor == events_.size() && !finished_) {
-    co_await change();
+    co_await changes_.wait();
   }
   if (cursor == events_.size()) co_return std::nullopt;
   const Event& event = events_[cursor++];
   if (cursor == events_.size() && unread_ > 0) {
     unread_ = 0;
-    tell_waiting();
+    changes_.tell();
   }
   co_return event;
 }
 
 Task<void> Execution::finished() {
   while (!finished_) {
-    co_await change();
+    co_await changes_.wait();
   }
 }
 
 Task<bool> Execution::finished_within(std::chrono::milliseconds time) {
   const auto latest = asio::steady_timer::clock_type::now() + time;
-  while (!finished_ && asio::steady_timer::clock_type::now() < latest) co_await change(latest);
+  while (!finished_ && asio::steady_timer::clock_type::now() < latest)
+    co_await changes_.wait(latest);
   co_return finished_;
 }
 
 void Execution::detach() {
   --attached_;
-  tell_waiting();
+  changes_.tell();
 }
 
 Task<void> Execution::caught_up(std::size_t limit) {
   while (!finished_ && backlog() > limit) {
-    co_await change();
+    co_await changes_.wait();
   }
 }
 
 void Execution::emit(Event event, std::size_t bytes) {
   unread_ += bytes;
   events_.push_back(std::move(event));
-  tell_waiting();
+  changes_.tell();
 }
 
 void Execution::add_output(Stream stream, std::string_view bytes) {

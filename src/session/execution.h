@@ -7,7 +7,6 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "model/execution.h"
+#include "session/changes.h"
 #include "session/output.h"
 #include "wire/messages.h"
 
@@ -92,12 +92,8 @@ class Execution {
 
  private:
   void emit(Event event, std::size_t bytes);
-  // Until something changes, or that time.
-  Task<void> change(asio::steady_timer::time_point latest = asio::steady_timer::time_point::max());
-  void tell_waiting();
 
-  asio::any_io_executor executor_;
-  std::vector<asio::steady_timer*> waiting_;  // each on the stack of a coroutine in change()
+  Changes changes_;
   Output out_;
   Output err_;
   std::size_t result_bytes_ = 0;

@@ -86,7 +86,8 @@ Session::Session(asio::any_io_executor executor, backend::KeeperLink& keeper, Jo
       executor_(executor),
       keeper_(keeper),
       journal_(std::move(journal)),
-      watch_timer_(executor) {}
+      watch_timer_(executor),
+      stack_told_(executor) {}
 
 void Session::connect(std::uint64_t number, Lines lines, Line line) {
   disconnect();
@@ -326,7 +327,7 @@ void Session::take(const wire::Message& message) {
     if (!current_ || message.execution != current_->number) return;
     current_->stack = std::move(text);
     ++current_->stacks;
-    for (asio::steady_timer* asking : asking_stack_) asking->cancel();
+    stack_told_.tell();
     return;
   }
   if (message.type == wire::Type::ready) {  // the answer to resume: it is idle
@@ -408,7 +409,7 @@ void Session::conclude(Outcome outcome, int exit_code, bool state_kept) {
   done->finish();
   journal_.ended(*done);
   touch();
-  for (asio::steady_timer* asking : asking_stack_) asking->cancel();
+  stack_told_.tell();
   if (!death && !replaying_) begin_next();
 }
 
@@ -451,11 +452,9 @@ Task<std::optional<std::string>> Session::stack() {
   if (!asked) co_return "";
   const std::uint64_t before = asked->stacks;
   keeper_.post(wire::AskStack{engine, asked->number});
-  asio::steady_timer answered(executor_, kStackTime);
-  asking_stack_.push_back(&answered);
-  error_code ignored;
-  co_await answered.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  std::erase(asking_stack_, &answered);
+  const auto latest = std::chrono::steady_clock::now() + kStackTime;
+  while (asked->stacks == before && asked == current_ && std::chrono::steady_clock::now() < latest)
+    co_await stack_told_.wait(latest);
   if (asked->stacks != before) co_return asked->stack;
   if (asked != current_) co_return "";
   co_return std::nullopt;

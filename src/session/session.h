@@ -116,7 +116,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::uint64_t last_number_ = 0;
   bool replaying_ = false;  // adopted: what comes before the worker's `ready` will come again
   asio::steady_timer watch_timer_;
-  std::vector<asio::steady_timer*> asking_stack_;  // each on the stack of a coroutine in stack()
+  Changes stack_told_;
 };
 
 }  // namespace vitrine::session

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Something that coroutines wait for: each goes on when tell() is called, or at its own time limit.
+//
+// Waiters look again at what they wait for; a wait may end for nothing. Threading: the front's one
+// thread. It must outlive its waiters.
+#pragma once
+
+#include <algorithm>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <vector>
+
+namespace vitrine::session {
+
+class Changes {
+ public:
+  using Time = boost::asio::steady_timer::time_point;
+
+  explicit Changes(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
+
+  boost::asio::awaitable<void> wait(Time latest = Time::max()) {
+    boost::asio::steady_timer timer(executor_, latest);
+    struct Registered {
+      std::vector<boost::asio::steady_timer*>& list;
+      boost::asio::steady_timer* timer;
+      ~Registered() { std::erase(list, timer); }
+    } registered{waiting_, &timer};
+    waiting_.push_back(&timer);
+    boost::system::error_code ignored;
+    co_await timer.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
+  }
+
+  void tell() {
+    for (boost::asio::steady_timer* timer : waiting_) timer->cancel();
+  }
+
+ private:
+  boost::asio::any_io_executor executor_;
+  std::vector<boost::asio::steady_timer*> waiting_;  // each on the stack of a coroutine in wait()
+};
+
+}  // namespace vitrine::session
