@@ -30,7 +30,7 @@ Request end_of(const std::string& session) {
 
 Status check(const Answer& answer, const Cell& cell) {
   if (answer.field("outcome") == "ok" && answer.field("text/plain") == cell.expected) return ok();
-  return Error{Code::internal, "an execution answered " + answer.body.substr(0, 300)};
+  return Error{Code::internal, "an execution answered " + answer.body.substr(0, 1000)};
 }
 
 }  // namespace vitrine::bench

@@ -18,6 +18,8 @@ constexpr std::chrono::seconds kCalm{2};
 constexpr std::size_t kGrowers = 4;  // sessions created at once where their time is not measured
 constexpr std::chrono::milliseconds kProbe{10};       // between trivial executions in the crowd
 constexpr std::chrono::milliseconds kBusyPause{500};  // between two of a busy session
+constexpr int kGone = 410;
+constexpr double kGiveUp = 10'000;         // ms
 constexpr std::chrono::seconds kLived{6};  // a front that lived so long is restarted at once
 
 const Cell kWork{"sum(i * i for i in range(2000))", "", "2664667000"};
@@ -181,36 +183,68 @@ Result<Holdings> measure_leaks(ServerProcess& server, std::size_t count) {
                   .files = now->files - before->files};
 }
 
-Result<std::vector<double>> measure_restarts(ServerProcess& server, int count) {
-  std::vector<double> times;
-  Result<Client> first = Client::connect(server.port());
-  if (!first) return std::move(first.error());
-  Result<Answer> session = first->expect(kCreate);
+namespace {
+
+const Cell kKept{"kept", "", "45"};
+
+// A session with something to lose.
+Result<std::string> session_with_state(ServerProcess& server) {
+  Result<Client> client = Client::connect(server.port());
+  if (!client) return std::move(client.error());
+  Result<Answer> session = client->expect(kCreate);
   if (!session) return std::move(session.error());
   const std::string id = session->field("id");
-  if (Result<Answer> s = first->expect(execute_in(id, "kept = 45")); !s)
+  if (Result<Answer> s = client->expect(execute_in(id, "kept = 45")); !s)
     return std::move(s.error());
-  const Cell kept{"kept", "", "45"};
+  return id;
+}
+
+// Asks until the answer is right; false if the session was lost.
+Result<bool> ask_until_right(ServerProcess& server, const std::string& id, Restarts& restarts) {
+  const auto start = Clock::now();
+  std::string last;
+  while (milliseconds_since(start) < kGiveUp) {
+    Result<Client> client = Client::connect(server.port());
+    Result<Answer> answer = client ? client->call(execute_in(id, kKept.session))
+                                   : Result<Answer>(std::move(client.error()));
+    if (!answer) {
+      last = answer.error().message;
+    } else if (answer->status == kGone) {
+      restarts.wrong.push_back(answer->field("detail"));
+      return false;
+    } else if (answer->good()) {
+      if (check(*answer, kKept)) return true;
+      last = answer->field("outcome") + ", " + answer->field("notes");
+      restarts.wrong.push_back(last);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return Error{Code::timed_out, "no right answer came after a restart; the last: " + last};
+}
+
+}  // namespace
+
+Result<Restarts> measure_restarts(ServerProcess& server, int count) {
+  Restarts restarts;
+  std::string id;
   for (int i = 0; i < count; ++i) {
+    if (id.empty()) {
+      Result<std::string> session = session_with_state(server);
+      if (!session) return std::move(session.error());
+      id = *session;
+    }
     std::this_thread::sleep_for(kLived);
     Result<int> front = server.front();
     if (!front) return std::move(front.error());
     const auto start = Clock::now();
     ::kill(*front, SIGKILL);
-    for (;;) {
-      if (milliseconds_since(start) > 30'000) return Error{Code::timed_out, "no front came back"};
-      Result<Client> client = Client::connect(server.port());
-      Result<Answer> answer = client ? client->call(execute_in(id, kept.session))
-                                     : Result<Answer>(std::move(client.error()));
-      if (answer && answer->good()) {
-        times.push_back(milliseconds_since(start));
-        if (Status s = check(*answer, kept); !s) return std::move(s.error());
-        break;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    Result<bool> right = ask_until_right(server, id, restarts);
+    if (!right) return std::move(right.error());
+    ++restarts.count;
+    if (*right) restarts.times.push_back(milliseconds_since(start));
+    else id.clear();
   }
-  return times;
+  return restarts;
 }
 
 }  // namespace vitrine::bench::server

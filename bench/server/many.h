@@ -34,8 +34,13 @@ Result<Crowded> measure_crowd(ServerProcess& server, const Options& options);
 // What `count` create/run/destroy left: half one-shots, half sessions, eight at once.
 Result<Holdings> measure_leaks(ServerProcess& server, std::size_t count);
 
-// Milliseconds from the SIGKILL of the front to the answer of an execution in a session that was
-// there before, with its state.
-Result<std::vector<double>> measure_restarts(ServerProcess& server, int count);
+// From the SIGKILL of the front to the right answer of an execution in a session that was there
+// before, with its state.
+struct Restarts {
+  std::size_t count = 0;
+  std::vector<double> times;       // ms; none where the session was lost
+  std::vector<std::string> wrong;  // what answers said that were not right, or 410
+};
+Result<Restarts> measure_restarts(ServerProcess& server, int count);
 
 }  // namespace vitrine::bench::server

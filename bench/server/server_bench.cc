@@ -164,10 +164,7 @@ class Bench {
     return keep(measure_leaks(server, options_.leaks), findings_.leaks);
   }
   Status restarts(ServerProcess& server) {
-    std::optional<std::vector<double>> times;
-    Status done = keep(measure_restarts(server, options_.restarts), times);
-    if (done) findings_.restarts = std::move(*times);
-    return done;
+    return keep(measure_restarts(server, options_.restarts), findings_.restarts);
   }
 
   template <class T>

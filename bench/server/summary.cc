@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <set>
 
 namespace vitrine::bench::server {
 
@@ -135,6 +137,25 @@ void add_leaks(Report& report, const Holdings& left, std::size_t count) {
         std::to_string(left.namespaces) + " namespaces, " + std::to_string(left.files) + " files");
 }
 
+void add_restarts(Report& report, const Restarts& restarts) {
+  if (!restarts.times.empty()) {
+    const double worst = *std::ranges::max_element(restarts.times);
+    add(report, row_of_all("front killed: to the next right answer", "ms", restarts.times));
+    add_judged(
+        report,
+        {.metric = "     the slowest", .unit = "ms", .p50 = worst, .count = restarts.times.size()},
+        "< 1000 ms", worst < kRestartMost);
+  }
+  add_judged(report,
+             {.metric = "     wrong answers after it",
+              .unit = "",
+              .p50 = static_cast<double>(restarts.wrong.size()),
+              .count = restarts.count},
+             "0", restarts.wrong.empty());
+  for (const std::string& text : std::set(restarts.wrong.begin(), restarts.wrong.end()))
+    report.notes.push_back("after a restart: " + text);
+}
+
 void add_peers(Report& report, const Measured& m) {
   const auto beside = [&](const char* peer, const char* metric, const char* name,
                           const Samples& ours) {
@@ -161,16 +182,7 @@ Report summarize(const Findings& findings, const Noise& noise) {
   add_rates(report, m);
   if (findings.leaks) add_leaks(report, *findings.leaks, findings.leak_count);
   if (findings.crowd) add_crowd(report, *findings.crowd);
-  if (!findings.restarts.empty()) {
-    const double worst = *std::ranges::max_element(findings.restarts);
-    add(report, row_of_all("front killed: to the next answer", "ms", findings.restarts));
-    add_judged(report,
-               {.metric = "     the slowest",
-                .unit = "ms",
-                .p50 = worst,
-                .count = findings.restarts.size()},
-               "< 1000 ms", worst < kRestartMost);
-  }
+  if (findings.restarts) add_restarts(report, *findings.restarts);
   add_peers(report, m);
   utsname system{};
   ::uname(&system);

@@ -17,7 +17,7 @@ struct Findings {
   Measured measured;
   std::optional<Alive> alive;
   std::optional<Crowded> crowd;
-  std::vector<double> restarts;
+  std::optional<Restarts> restarts;
   std::size_t leak_count = 0;
   std::optional<Holdings> leaks;
   std::vector<std::string> problems;
