@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <thread>
 
 #include "engine/throughput.h"
@@ -129,16 +130,18 @@ Result<Crowded> measure_crowd(ServerProcess& server, const Options& options) {
 
 namespace {
 
+constexpr std::size_t kManyAtOnce = 48;
+
 enum class Way { one_shot, session };
 
-Status churn(ServerProcess& server, Way way, std::size_t count) {
-  Result<std::vector<Client>> clients = connect_all(server.port(), kConcurrent);
+Status churn(ServerProcess& server, Way way, std::size_t count, std::size_t at_once) {
+  Result<std::vector<Client>> clients = connect_all(server.port(), at_once);
   if (!clients) return std::move(clients.error());
   struct Lane {
     std::string session;
     bool ran = false;
   };
-  std::vector<Lane> lanes(kConcurrent);
+  std::vector<Lane> lanes(at_once);
   std::size_t asked = 0;
   return drive(*clients, [&](std::size_t i, const Answer* answer) -> Next {
     Lane& lane = lanes[i];
@@ -162,25 +165,33 @@ Status churn(ServerProcess& server, Way way, std::size_t count) {
   });
 }
 
+constexpr std::array kKinds{&Holdings::processes, &Holdings::descriptors, &Holdings::mounts,
+                            &Holdings::cgroups,   &Holdings::namespaces,  &Holdings::files};
+
 }  // namespace
 
+// The server keeps used shells for one-shots on purpose, and says how many. What one of them holds is
+// found out first, so that any number of them can be taken off.
 Result<Holdings> measure_leaks(ServerProcess& server, std::size_t count) {
-  // Shells that are kept for reuse on purpose, and the store's files, are there before the count.
-  constexpr std::size_t kBefore = 100;
+  if (Status s = churn(server, Way::session, kManyAtOnce, kManyAtOnce); !s)
+    return std::move(s.error());
+  Result<Held> fresh = server.holdings();
+  if (!fresh) return std::move(fresh.error());
+  if (Status s = churn(server, Way::one_shot, kManyAtOnce, kManyAtOnce); !s)
+    return std::move(s.error());
+  Result<Held> before = server.holdings();
+  if (!before) return std::move(before.error());
   for (Way way : {Way::one_shot, Way::session})
-    if (Status s = churn(server, way, kBefore); !s) return std::move(s.error());
-  Result<Holdings> before = server.holdings();
-  if (!before) return before;
-  for (Way way : {Way::one_shot, Way::session})
-    if (Status s = churn(server, way, count / 2); !s) return std::move(s.error());
-  Result<Holdings> now = server.holdings();
-  if (!now) return now;
-  return Holdings{.processes = now->processes - before->processes,
-                  .descriptors = now->descriptors - before->descriptors,
-                  .mounts = now->mounts - before->mounts,
-                  .cgroups = now->cgroups - before->cgroups,
-                  .namespaces = now->namespaces - before->namespaces,
-                  .files = now->files - before->files};
+    if (Status s = churn(server, way, count / 2, kConcurrent); !s) return std::move(s.error());
+  Result<Held> now = server.holdings();
+  if (!now) return std::move(now.error());
+  Holdings left;
+  const long shells = before->recycled - fresh->recycled;
+  for (long Holdings::*kind : kKinds) {
+    const long each = shells == 0 ? 0 : (before->all.*kind - fresh->all.*kind) / shells;
+    left.*kind = now->all.*kind - before->all.*kind - each * (now->recycled - before->recycled);
+  }
+  return left;
 }
 
 namespace {

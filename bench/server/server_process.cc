@@ -83,6 +83,13 @@ Result<int> ServerProcess::front() {
   return std::atoi(told->field("front").c_str());
 }
 
+Result<long> ServerProcess::recycled() {
+  if (Status s = settle(); !s) return std::move(s.error());
+  Result<Answer> told = info();
+  if (!told) return std::move(told.error());
+  return std::atol(told->field("recycled").c_str());
+}
+
 Result<ServerProcess::Pools> ServerProcess::pools() {
   Result<Answer> told = info();
   if (!told) return std::move(told.error());
@@ -102,7 +109,7 @@ Status ServerProcess::settle() {
   return Error{Code::timed_out, "the server's pools did not fill up again"};
 }
 
-Result<Holdings> ServerProcess::holdings() {
+Result<Held> ServerProcess::holdings() {
   if (Status s = settle(); !s) return std::move(s.error());
   std::this_thread::sleep_for(kCalm);
   Result<int> pid = front();
@@ -110,7 +117,9 @@ Result<Holdings> ServerProcess::holdings() {
   Holdings now = holdings_of(keeper(), setup_.name, setup_.directory);
   now.descriptors += count("/proc/" + std::to_string(*pid) + "/fd");
   now.files = count(setup_.directory);
-  return now;
+  Result<long> kept = recycled();
+  if (!kept) return std::move(kept.error());
+  return Held{.all = now, .recycled = *kept};
 }
 
 Status ServerProcess::stop() {

@@ -19,6 +19,11 @@ struct ServerSetup {
   std::vector<std::string> options = {};
 };
 
+struct Held {
+  Holdings all;
+  long recycled = 0;  // used shells that it keeps for one-shots, on purpose
+};
+
 class ServerProcess {
  public:
   // Returns when its pools are full.
@@ -31,7 +36,7 @@ class ServerProcess {
   // Waits until the pools hold what they should.
   Status settle();
   // What keeper and front hold, once the kernel has freed what it frees late.
-  Result<Holdings> holdings();
+  Result<Held> holdings();
   Status stop();
 
  private:
@@ -40,6 +45,7 @@ class ServerProcess {
   };
   Result<Answer> info();
   Result<Pools> pools();
+  Result<long> recycled();
 
   ServerSetup setup_;
   Process process_;
