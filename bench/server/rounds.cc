@@ -209,6 +209,9 @@ class Round {
 
   Status peers() {
     if (!bodies_.peers) return ok();
+    if (Status s = calm(); !s) return s;
+    keep_program("python3", time_fresh_python(bodies_.root));
+    keep_program("bubblewrap", time_bubblewrap(bodies_.root.layers.back()));
     for (const char* name : {"ipykernel", "gateway"}) {
       Result<Peers::Values> values = bodies_.peers->measure(name);
       if (!values && values.error().code == Code::unavailable) return std::move(values.error());
@@ -220,6 +223,11 @@ class Round {
         for (double value : all) out_.peers[std::string(name) + " " + metric].add(round_, value);
     }
     return ok();
+  }
+
+  void keep_program(const char* name, const Result<double>& time) {
+    if (time) out_.peers[name].add(round_, *time);
+    else out_.problems.insert(time.error().message);
   }
 
   const Options& options_;

@@ -38,6 +38,7 @@ struct Bodies {
   std::optional<RawFork> raw;
   std::optional<RawFork> raw_bare;
   std::optional<Peers> peers;
+  ImageRoot root;
 };
 inline constexpr std::uint32_t kBurst = 16;
 

@@ -125,7 +125,7 @@ class Bench {
     const std::string point = scratch_ + "/root";
     fs::create_directory(point);
     const ImageRoot root{{options_.layer, options_.runtime, options_.image + "/root"}, point};
-    Bodies bodies;
+    Bodies bodies{.root = root};
     if (Status s = open(bodies, root); !s) return s;
     for (std::size_t i = 0; i < options_.rounds; ++i) {
       say("round " + std::to_string(i + 1) + " of " + std::to_string(options_.rounds));

@@ -147,7 +147,7 @@ void add_restarts(Report& report, const Restarts& restarts) {
         "< 1000 ms", worst < kRestartMost);
   }
   add_judged(report,
-             {.metric = "     wrong answers after it",
+             {.metric = "front killed: wrong answers after it",
               .unit = "",
               .p50 = static_cast<double>(restarts.wrong.size()),
               .count = restarts.count},
@@ -162,6 +162,8 @@ void add_peers(Report& report, const Measured& m) {
     const auto found = m.peers.find(peer);
     if (found != m.peers.end()) add(report, row_of(metric, "ms", found->second, name, ours));
   };
+  beside("python3", "python3: started, imports done", "our create", m.created);
+  beside("bubblewrap", "bubblewrap + python3: the same", "our create", m.created);
   beside("ipykernel first", "ipykernel: started, imports done", "our create", m.created);
   beside("gateway first", "Kernel Gateway: started, imports done", "our create", m.created);
   beside("ipykernel exec", "ipykernel: one more execution", "ours", m.executed);
