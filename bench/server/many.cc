@@ -170,8 +170,8 @@ constexpr std::array kKinds{&Holdings::processes, &Holdings::descriptors, &Holdi
 
 }  // namespace
 
-// The server keeps used shells for one-shots on purpose, and says how many. What one of them holds is
-// found out first, so that any number of them can be taken off.
+// The server keeps used shells for one-shots on purpose, and says how many. What one of them holds
+// is found out first, so that any number of them can be taken off.
 Result<Holdings> measure_leaks(ServerProcess& server, std::size_t count) {
   if (Status s = churn(server, Way::session, kManyAtOnce, kManyAtOnce); !s)
     return std::move(s.error());

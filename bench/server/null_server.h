@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limit of HTTP: the smallest server with the front's own libraries (Asio, Beast, one thread, one
-// coroutine per connection) that reads a whole request and answers a constant.
+// The limit of HTTP: the smallest server with the front's own libraries (Asio, Beast, one thread,
+// one coroutine per connection) that reads a whole request and answers a constant.
 #pragma once
 
 #include <cstdint>

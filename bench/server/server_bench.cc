@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // server_bench: starts what is to be measured, runs the rounds, prints the table.
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "engine/scratch.h"
 #include "server/calls.h"
@@ -29,6 +31,21 @@ void raise_descriptor_limit() {
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+// Ctrl-C ends what we started; then every call fails, and the way out cleans up as always.
+void end_children_on_signal() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([signals] {
+    int signal = 0;
+    ::sigwait(&signals, &signal);
+    say("stopping");
+    for (int pid : children_of(::getpid())) ::kill(pid, SIGTERM);
+  }).detach();
 }
 
 class Bench {
@@ -143,7 +160,6 @@ class Bench {
   Status alone(const char* part, Status (Bench::*measure)(ServerProcess&)) {
     say(part);
     std::vector<std::string> options;
-    // Room for recycled shells is filled before the count; see measure_leaks().
     if (std::string(part) == "crowd")
       options = {"--capacity", std::to_string(options_.idle + options_.busy + 50)};
     Result<ServerProcess> one = server(part, options);
@@ -188,6 +204,7 @@ int run(int argc, char** argv) {
   if (!options) return say(options.error().describe()), 2;
   if (options->help) return std::fputs(help_text().c_str(), stdout), 0;
   raise_descriptor_limit();
+  end_children_on_signal();
   const Scratch scratch;
   if (scratch.path().empty()) return say("no directory for temporary files"), 1;
   ::chmod(scratch.path().c_str(), 0711);  // the front has a uid of its own
