@@ -30,6 +30,7 @@ HEADLINES = {
     "P5 one-shots, bare, 8 clients": "one-shot runs of bare code, 8 clients",
     "crowd of 1000 idle, 200 busy: 1+1": "an execution among 1,000 idle and 200 busy sessions",
     "front killed: to the next right answer": "the HTTP process killed: next answer of a session",
+    "front killed: wrong answers after it": "wrong answers or lost sessions after that",
     "P9 left after create/run/destroy": "left behind by create/run/destroy",
     "Kernel Gateway: started, imports done": "beside it, Jupyter Kernel Gateway: kernel, imports",
     "Kernel Gateway: one more execution": "beside it, Jupyter Kernel Gateway: one more execution",
@@ -116,8 +117,11 @@ def short_table(run: dict[str, Any]) -> str:
         if metric in rows:
             row = rows[metric]
             p99 = amount(row["p99"], row["unit"])
-            lines.append([words, amount(row["p50"], row["unit"]), p99])
-    return table(lines, ["Through HTTP", "p50", "p99"]) + "\n" + conditions(run) + "\n"
+            count = f" (of {row['n']:,})" if not row["unit"] else ""
+            lines.append([words, amount(row["p50"], row["unit"]) + count, p99])
+    judged = [row["verdict"] for row in run["rows"] if row["verdict"]]
+    met = f"Targets met: {judged.count('ok')} of {len(judged)}. "
+    return table(lines, ["Through HTTP", "p50", "p99"]) + "\n" + met + conditions(run) + "\n"
 
 
 def replace_between_markers(path: Path, text: str) -> None:
