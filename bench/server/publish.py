@@ -117,7 +117,7 @@ def short_table(run: dict[str, Any]) -> str:
         if metric in rows:
             row = rows[metric]
             p99 = amount(row["p99"], row["unit"])
-            count = f" (of {row['n']:,})" if not row["unit"] else ""
+            count = f" (n = {row['n']:,})" if not row["unit"] else ""
             lines.append([words, amount(row["p50"], row["unit"]) + count, p99])
     judged = [row["verdict"] for row in run["rows"] if row["verdict"]]
     met = f"Targets met: {judged.count('ok')} of {len(judged)}. "
