@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -12,6 +11,7 @@
 #include "engine/host.h"
 #include "engine/options.h"
 #include "engine/rounds.h"
+#include "engine/scratch.h"
 #include "engine/summary.h"
 
 namespace vitrine::bench {
@@ -21,25 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 void say(const std::string& text) { std::fprintf(stderr, "bench: %s\n", text.c_str()); }
-
-// Removed with everything in it.
-class Scratch {
- public:
-  Scratch() {
-    std::string name = fs::temp_directory_path() / "vitrine-bench.XXXXXX";
-    if (::mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 void raise_descriptor_limit() {
   rlimit files{};

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peers that are driven from Python: one measurement per request, so that engine_bench can
-run them between its own.
+"""The peers that are driven from Python: one measurement per request, so that a benchmark can run
+them between its own.
 
 Requests come on stdin, one name a line; answers go to descriptor 3: `value METRIC NUMBER`,
 `skip REASON` or `failed REASON`, then `end`. Times are in milliseconds, memory is in MiB.
@@ -8,10 +8,20 @@ Requests come on stdin, one name a line; answers go to descriptor 3: `value METR
 
 from __future__ import annotations
 
+import atexit
+import ctypes
+import functools
+import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
+import urllib.error
+import urllib.request
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -118,13 +128,109 @@ def sandlock(image: Path) -> Iterator[tuple[str, float]]:
     yield "run", since(start)
 
 
+def end_with_parent() -> None:
+    """In a child, before exec: it is killed when we are."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+
+
+@functools.cache
+def start_gateway(image: Path) -> str:
+    """Once, for all measurements: the address of a Jupyter Kernel Gateway."""
+    try:
+        import kernel_gateway  # noqa: F401
+    except ImportError as error:
+        raise Skip(f"jupyter_kernel_gateway is not installed: {error}") from error
+    home = tempfile.TemporaryDirectory()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "kernel_gateway", "--KernelGatewayApp.ip=127.0.0.1",
+         f"--KernelGatewayApp.port={port}", "--KernelGatewayApp.port_retries=0"],
+        env=environment(image) | {"HOME": home.name},
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        preexec_fn=end_with_parent,
+    )  # fmt: skip
+
+    def stop() -> None:
+        server.terminate()
+        server.wait()
+        home.cleanup()
+
+    atexit.register(stop)
+    address = f"127.0.0.1:{port}"
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        try:
+            urllib.request.urlopen(f"http://{address}/api", timeout=5).close()
+            return address
+        except (urllib.error.URLError, OSError):
+            if server.poll() is not None:
+                raise RuntimeError("the Kernel Gateway ended at once") from None
+            time.sleep(0.1)
+    raise RuntimeError("the Kernel Gateway did not become ready")
+
+
+def gateway(image: Path) -> Iterator[tuple[str, float]]:
+    """A kernel of a Kernel Gateway that already runs: created by HTTP, asked by WebSocket."""
+    address = start_gateway(image)
+    import websocket
+
+    start = time.perf_counter()
+    request = urllib.request.Request(f"http://{address}/api/kernels", data=b"{}", method="POST")
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        kernel = json.load(answer)["id"]
+    try:
+        channels = websocket.create_connection(
+            f"ws://{address}/api/kernels/{kernel}/channels", timeout=60
+        )
+        ask(channels, IMPORTS)
+        yield "first", since(start)
+        for _ in range(EXECUTIONS):
+            begun = time.perf_counter()
+            ask(channels, "1+1")
+            yield "exec", since(begun)
+        channels.close()
+    finally:
+        url = f"http://{address}/api/kernels/{kernel}"
+        urllib.request.urlopen(urllib.request.Request(url, method="DELETE"), timeout=60).close()
+
+
+def ask(channels: object, code: str) -> None:
+    """Runs code and waits for what a client waits for: the reply, and the kernel being idle."""
+    number = uuid.uuid4().hex
+    header = {"msg_id": number, "msg_type": "execute_request", "username": "", "session": "bench",
+              "date": "", "version": "5.3"}  # fmt: skip
+    content = {"code": code, "silent": False, "store_history": True, "user_expressions": {},
+               "allow_stdin": False, "stop_on_error": True}  # fmt: skip
+    message = {"header": header, "parent_header": {}, "metadata": {}, "content": content,
+               "channel": "shell", "buffers": []}  # fmt: skip
+    channels.send(json.dumps(message))  # type: ignore[attr-defined]
+    missing = {"reply", "idle"}
+    while missing:
+        # The gateway sends several small messages with Nagle's algorithm on; without this, each
+        # execution would wait 40 ms for our delayed acknowledgement.
+        channels.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)  # type: ignore[attr-defined]
+        got = json.loads(channels.recv())  # type: ignore[attr-defined]
+        if got["parent_header"].get("msg_id") != number:
+            continue
+        if got["msg_type"] == "execute_reply":
+            missing.discard("reply")
+            if got["content"]["status"] != "ok":
+                raise RuntimeError(f"the kernel answered {got['content']}")
+        if got["msg_type"] == "status" and got["content"]["execution_state"] == "idle":
+            missing.discard("idle")
+
+
 PEERS: dict[str, Callable[[Path], Iterator[tuple[str, float]]]] = {
+    "gateway": gateway,
     "ipykernel": ipykernel,
     "sandlock": sandlock,
 }
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # what was started is ended
     image = Path(sys.argv[1])
     with os.fdopen(3, "w", buffering=1) as answers:
         for line in sys.stdin:

@@ -34,6 +34,9 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
     ::_exit(127);
   };
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
   std::vector<int> high;
   for (const auto& [own, theirs] : what.fds) high.push_back(::fcntl(own, F_DUPFD, kAbove));
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
