@@ -213,7 +213,7 @@ def test_the_words_of_sys_exit_go_to_stderr(session: Session) -> None:
 
 def test_notes_say_what_to_do(session: Session) -> None:
     assert "memory_mb" in session.run("raise MemoryError").notes[0]
-    assert "packages=['polars']" in session.run("import polars").notes[0]
+    assert "'polars' is not installed" in session.run("import polars").notes[0]
     done = session.run("import asyncio\nawait asyncio.sleep(0)\nasyncio.run(asyncio.sleep(0))")
     assert "await main()" in done.notes[0]
 

@@ -65,8 +65,8 @@ def remedy(error: BaseException) -> str | None:
         name = getattr(error, "name", None)
         if type(name) is str and name.isidentifier():
             return (
-                f"module {name!r} is not installed here: create a session with "
-                f"packages=[{name!r}] (its name on PyPI may differ)"
+                f"module {name!r} is not installed here, and this version installs no packages: "
+                "do without it; `%pip list` shows what there is"
             )
     if issubclass(type(error), RuntimeError) and "running event loop" in value_of(error):
         return (

@@ -24,8 +24,8 @@ class PackageError(RuntimeError):
         self.packages = packages
         wanted = ", ".join(repr(name) for name in packages)
         super().__init__(
-            f"not installed: {wanted or 'nothing named'}. Packages are installed when a session is "
-            f"created: create one with packages=[{wanted}] and run the code there"
+            f"not installed: {wanted or 'nothing named'}. This version installs no packages: do "
+            "without, or with what `%pip list` shows"
         )
 
 

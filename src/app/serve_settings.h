@@ -29,7 +29,8 @@ inline constexpr std::array kSettings{
     Setting{"pool", Kind::whole, "N", "warm workers with numpy, pandas, pyplot [4]", 0, 1000},
     Setting{"pool_bare", Kind::whole, "N", "warm workers with nothing imported [0]", 0, 1000},
     Setting{"pool_seeded", Kind::whole, "N", "warm workers with a fixed hash seed [0]", 0, 1000},
-    Setting{"capacity", Kind::whole, "N", "sessions at most [2000]", 1, 3'500},
+    Setting{"shells", Kind::whole, "N", "empty shells that wait behind them [16]", 1, 1000},
+    Setting{"capacity", Kind::whole, "N", "sessions at most [2000]", 1, 100'000},
     Setting{"history", Kind::whole, "N", "executions kept per session [1000]", 1, 1'000'000},
     Setting{"auth", Kind::text, "auto|token|none",
             "who needs the token: those beyond loopback, "

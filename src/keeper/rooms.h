@@ -29,7 +29,7 @@ namespace vitrine::keeper {
 
 struct PoolConfig {
   std::array<std::uint32_t, kVariants> workers{0, 4, 0};  // rehearsed, per variant
-  std::uint32_t shells = 4;                               // empty
+  std::uint32_t shells = 16;                              // empty
   std::uint32_t recycled = 32;                            // empty, used before, for one-shots only
   std::uint32_t uses_per_shell = 1000;                    // then a recycled shell is taken down
 };

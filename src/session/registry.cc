@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/join.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/json.hpp>
@@ -30,6 +31,10 @@ Lines lines_from(std::vector<Fd>& fds) {
 
 std::string death_json(const Death& death) {
   return json::serialize(json::object{{"cause", to_string(death.cause)}, {"code", death.code}});
+}
+
+std::uint64_t own_limit(const ExecRequest& request) {
+  return request.timeout ? static_cast<std::uint64_t>(request.timeout->count()) : 0;
 }
 
 Error not_found() {
@@ -86,6 +91,10 @@ std::string spec_to_json(const SessionSpec& spec) {
                    {"exec_ms", limits.exec_time.count()},
                    {"idle_ms", limits.idle_time.count()}};
   if (spec.seed) out["seed"] = *spec.seed;
+  // Names only: values are never stored.
+  json::array& names = out["env"].emplace_array();
+  for (const auto& [name, value] : spec.env) names.emplace_back(name);
+  for (const std::string& name : spec.lost_env) names.emplace_back(name);
   return json::serialize(out);
 }
 
@@ -116,6 +125,9 @@ SessionSpec spec_from_json(const std::string& text) {
   limits.exec_time = std::chrono::milliseconds(number("exec_ms", 30'000));
   limits.idle_time = std::chrono::milliseconds(number("idle_ms", 1'800'000));
   if (in->contains("seed")) spec.seed = number("seed", 0);
+  if (const json::value* env = in->if_contains("env"); env != nullptr && env->is_array())
+    for (const json::value& name : env->as_array())
+      if (name.is_string()) spec.lost_env.emplace_back(name.as_string());
   return spec;
 }
 
@@ -138,7 +150,8 @@ void Registry::begun(Execution& execution) {
                                           .code = execution.record.code,
                                           .started_at = execution.record.started_at,
                                           .state = "running",
-                                          .record = ""});
+                                          .record = "",
+                                          .limit_ms = own_limit(execution.request)});
   if (!stored) execution.add_note("this execution could not be stored: " + stored.error().message);
 }
 
@@ -211,6 +224,10 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
   if (session->ended || fds.size() < 3) co_return not_found();
   early_deaths_.erase(opened->session);
   session->notes.clear();
+  if (!session->spec.lost_env.empty())
+    session->notes.push_back(
+        "the server was restarted since and stores no values of env: not set are " +
+        boost::algorithm::join(session->spec.lost_env, ", "));
   session->frozen = false;
   session->connect(opened->session, lines_from(fds), Session::Line::fresh);
   session->touch();
@@ -280,6 +297,7 @@ void Registry::wake(Session& session) {
 }
 
 void Registry::rest_idle() {
+  (void)store_.settle();  // what fails now is tried again
   const auto now = std::chrono::steady_clock::now();
   std::vector<std::shared_ptr<Session>> over;
   for (auto& [id, session] : sessions_) {

@@ -97,6 +97,7 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
   for (Descriptor* one : {&connection_->socket, &connection_->out, &connection_->err})
     one->non_blocking(true);
   replaying_ = line == Line::adopted;
+  replayed_ = 0;
   if (line == Line::adopted) {
     connection_->assembler.adopt();
     send_message(wire::Type::resume, 0, "");
@@ -129,6 +130,7 @@ void Session::disconnect() {
 void Session::restore(const std::optional<store::ExecRow>& running, std::uint64_t watched) {
   if (!running) return;
   ExecRequest request{.code = running->code};
+  if (running->limit_ms > 0) request.timeout = std::chrono::milliseconds(running->limit_ms);
   current_ = std::make_shared<Execution>(executor_, std::move(request),
                                          static_cast<std::size_t>(spec.limits.output_bytes));
   current_->record.id = running->id;
@@ -334,6 +336,7 @@ void Session::take(const wire::Message& message) {
     Result<wire::Ready> ready = wire::Ready::decode(message.payload);
     if (!ready) return break_off(ready.error());
     last_number_ = std::max(last_number_, ready->last_execution);
+    replayed_ = ready->last_execution;
     replaying_ = false;
     if (current_ && current_->number != ready->last_execution) {
       current_->add_note("the server was restarted before the code reached the session");
@@ -343,8 +346,10 @@ void Session::take(const wire::Message& message) {
     }
     return;
   }
-  if (replaying_ || (!current_ && message.execution == last_number_)) return;
-  if (!current_ || message.execution != current_->number)
+  const bool on = current_ && message.execution == current_->number;
+  const bool old = message.execution == replayed_ || message.execution == last_number_;
+  if (replaying_ || (old && !on)) return;
+  if (!on)
     return break_off(Error{Code::invalid_argument, "a message for an execution that is not on"});
   switch (message.type) {
     case wire::Type::result: {

@@ -31,6 +31,7 @@ struct SessionSpec {
   Lifetime lifetime = Lifetime::session;
   Limits limits;
   std::map<std::string, std::string> env;
+  std::vector<std::string> lost_env;  // names whose values went with an earlier front
   std::optional<std::uint64_t> seed;
   std::string policy = "native";
   std::string isolation = "process";
@@ -114,7 +115,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<Execution> current_;
   std::deque<std::shared_ptr<Execution>> queue_;
   std::uint64_t last_number_ = 0;
-  bool replaying_ = false;  // adopted: what comes before the worker's `ready` will come again
+  std::uint64_t replayed_ = 0;  // adopted: the execution whose messages come again after `ready`
+  bool replaying_ = false;      // adopted: what comes before the worker's `ready` will come again
   asio::steady_timer watch_timer_;
   Changes stack_told_;
 };

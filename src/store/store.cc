@@ -6,11 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <functional>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/sha256.h"
+#include "wire/codec.h"
 
 namespace vitrine::store {
 
@@ -18,8 +19,18 @@ namespace {
 
 constexpr std::size_t kInline = 64 * 1024;
 constexpr std::string_view kFilePrefix = "blob:";
-constexpr int kSchema = 1;
-constexpr std::uint32_t kPruneEvery = 64;  // writes
+constexpr int kSchema = 2;
+constexpr std::size_t kMaxPending = 512;  // changes in the log
+constexpr std::size_t kMaxPendingBytes = 4u << 20;
+constexpr std::size_t kMaxLog = 64u << 20;
+
+enum class Change : std::uint8_t { put_session, set_state, set_engine, begin, finish };
+
+wire::Writer change(Change kind) {
+  wire::Writer out;
+  out.u8(static_cast<std::uint8_t>(kind));
+  return out;
+}
 
 constexpr const char* kTables = R"(
 CREATE TABLE IF NOT EXISTS sessions(
@@ -29,7 +40,7 @@ CREATE INDEX IF NOT EXISTS sessions_by_state ON sessions(state, created_at);
 CREATE TABLE IF NOT EXISTS executions(
   sequence INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, session TEXT NOT NULL,
   number INTEGER NOT NULL, code TEXT NOT NULL, started_at TEXT NOT NULL, state TEXT NOT NULL,
-  record TEXT NOT NULL);
+  record TEXT NOT NULL, limit_ms INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS executions_by_session ON executions(session, sequence);
 )";
 
@@ -81,6 +92,7 @@ class Statement {
 };
 
 struct Store::Statements {
+  Statement open, commit, give_up;
   Statement put_session, set_state, set_engine, sessions_of, end_sessions, lose_executions;
   Statement begin, finish, running, one, page, prune_executions, prune_sessions, forget_sessions;
 };
@@ -95,9 +107,13 @@ Store::Store(Store&& other) noexcept
     : database_(std::exchange(other.database_, nullptr)),
       directory_(std::move(other.directory_)),
       retention_(other.retention_),
-      statements_(std::move(other.statements_)) {}
+      statements_(std::move(other.statements_)),
+      log_(std::move(other.log_)),
+      pending_(std::move(other.pending_)),
+      pending_bytes_(other.pending_bytes_) {}
 
 Store::~Store() {
+  if (log_) (void)settle();
   statements_.reset();
   if (database_ != nullptr) sqlite3_close(database_);
 }
@@ -135,16 +151,19 @@ Result<Store> Store::open(const std::string& directory, Retention retention) {
                  .message = "the database has version " + std::to_string(version) +
                             ", this program knows " + std::to_string(kSchema),
                  .remedy = "use another data directory, or the program that made it"};
-  if (!execute(kTables) || !execute("PRAGMA user_version=1"))
+  if (!execute(kTables) || !execute("PRAGMA user_version=2"))
     return store.failure("making the tables");
   ::mkdir((directory + "/blobs").c_str(), 0700);
   if (Status s = store.prepare(); !s) return std::move(s.error());
+  if (Status s = store.replay(); !s) return std::move(s.error());
   return store;
 }
 
 Status Store::prepare() {
   Statements& s = *statements_;
   const bool ready =
+      s.open.compile(database_, "BEGIN IMMEDIATE") && s.commit.compile(database_, "COMMIT") &&
+      s.give_up.compile(database_, "ROLLBACK") &&
       s.put_session.compile(database_, "INSERT OR REPLACE INTO sessions VALUES(?,?,?,?,?,?,?)") &&
       s.set_state.compile(database_, "UPDATE sessions SET state=?, cause=? WHERE id=?") &&
       s.set_engine.compile(database_,
@@ -159,19 +178,22 @@ Status Store::prepare() {
           "UPDATE executions SET state='lost' WHERE state='running' AND session IN "
           "(SELECT id FROM sessions WHERE state='ended')") &&
       s.begin.compile(database_,
-                      "INSERT INTO executions(id, session, number, code, started_at, state, "
-                      "record) VALUES(?,?,?,?,?,'running','')") &&
+                      "INSERT OR IGNORE INTO executions(id, session, number, code, started_at, "
+                      "state, record, limit_ms) VALUES(?,?,?,?,?,'running','',?)") &&
       s.finish.compile(database_, "UPDATE executions SET state='finished', record=? WHERE id=?") &&
-      s.running.compile(database_,
-                        "SELECT id, session, number, code, started_at, state, record, sequence "
-                        "FROM executions WHERE session=? AND state='running' "
-                        "ORDER BY sequence DESC LIMIT 1") &&
-      s.one.compile(database_,
-                    "SELECT id, session, number, code, started_at, state, record, sequence FROM "
-                    "executions WHERE id=? AND session=?") &&
-      s.page.compile(database_,
-                     "SELECT id, session, number, code, started_at, state, record, sequence FROM "
-                     "executions WHERE session=? AND sequence<? ORDER BY sequence DESC LIMIT ?") &&
+      s.running.compile(
+          database_,
+          "SELECT id, session, number, code, started_at, state, record, sequence, limit_ms "
+          "FROM executions WHERE session=? AND state='running' "
+          "ORDER BY sequence DESC LIMIT 1") &&
+      s.one.compile(
+          database_,
+          "SELECT id, session, number, code, started_at, state, record, sequence, limit_ms FROM "
+          "executions WHERE id=? AND session=?") &&
+      s.page.compile(
+          database_,
+          "SELECT id, session, number, code, started_at, state, record, sequence, limit_ms FROM "
+          "executions WHERE session=? AND sequence<? ORDER BY sequence DESC LIMIT ?") &&
       s.prune_executions.compile(
           database_,
           "DELETE FROM executions WHERE session=?1 AND state!='running' AND sequence <= "
@@ -188,30 +210,116 @@ Status Store::prepare() {
   return ready ? ok() : Status(failure("preparing statements"));
 }
 
+Status Store::replay() {
+  const std::string path = directory_ + "/changes.log";
+  log_ = Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!log_) return Error::from_errno("opening the log of changes");
+  Result<std::string> all = read_file(AT_FDCWD, path.c_str(), kMaxLog);
+  if (!all) return std::move(all.error());
+  wire::Reader in(*all);
+  while (!in.complete()) {
+    std::string one = in.text();
+    if (in.failed()) break;  // the write was cut off, and nobody was told that it happened
+    pending_bytes_ += one.size();
+    pending_.push_back(std::move(one));
+  }
+  return settle();
+}
+
+Status Store::note(std::string one) {
+  if (pending_.size() >= kMaxPending || pending_bytes_ >= kMaxPendingBytes) {
+    Status settled = settle();
+    if (!settled && pending_bytes_ >= kMaxLog / 2) return settled;
+  }
+  const std::string entry = wire::Writer().bytes(one).take();
+  const off_t end = ::lseek(log_.get(), 0, SEEK_END);
+  const ssize_t put = ::write(log_.get(), entry.data(), entry.size());
+  if (put != static_cast<ssize_t>(entry.size())) {
+    Error error = put < 0 ? Error::from_errno("writing the log of changes")
+                          : Error{Code::over_limit, "the disk is full"};
+    error.remedy = "make room on the disk that holds the data directory";
+    if (put > 0 && ::ftruncate(log_.get(), end) != 0) error.detail = "half an entry is left";
+    return error;
+  }
+  pending_bytes_ += one.size();
+  pending_.push_back(std::move(one));
+  return ok();
+}
+
+Status Store::settle() {
+  if (pending_.empty()) return ok();
+  std::set<std::string> sessions;
+  if (!statements_->open.run()) return failure("writing to the database");
+  if (Status s = apply_all(sessions); !s) {
+    (void)statements_->give_up.run();
+    unneeded_.clear();
+    return s;
+  }
+  for (const std::string& blob : std::exchange(unneeded_, {}))
+    ::unlink((directory_ + "/blobs/" + blob).c_str());
+  // Whoever dies here finds the changes in both, and makes them once more: that changes nothing.
+  pending_.clear();
+  pending_bytes_ = 0;
+  if (::ftruncate(log_.get(), 0) != 0) return Error::from_errno("emptying the log of changes");
+  return ok();
+}
+
+Status Store::apply_all(std::set<std::string>& sessions) {
+  for (const std::string& one : pending_)
+    if (!apply(one, sessions)) return failure("writing to the database");
+  if (Status s = prune(sessions); !s) return s;
+  return statements_->commit.run() ? ok() : Status(failure("writing to the database"));
+}
+
+bool Store::apply(const std::string& one, std::set<std::string>& sessions) {
+  Statements& s = *statements_;
+  wire::Reader in(one);
+  const auto kind = static_cast<Change>(in.u8());
+  const auto texts = [&](Statement& statement, int count) -> Statement& {
+    while (count-- > 0) statement.with(in.text());
+    return statement;
+  };
+  switch (kind) {
+    case Change::put_session: {
+      Statement& put = texts(s.put_session, 1);
+      put.with(in.u64());
+      return texts(put, 5).run();
+    }
+    case Change::set_state: return texts(s.set_state, 3).run();
+    case Change::set_engine: {
+      s.set_engine.with(in.u64());
+      return texts(s.set_engine, 1).run();
+    }
+    case Change::begin: {
+      const std::string id = in.text();
+      const std::string session = in.text();
+      s.begin.with(id).with(session).with(in.u64());
+      texts(s.begin, 2).with(in.u64());
+      sessions.insert(session);
+      return s.begin.run();
+    }
+    case Change::finish: return texts(s.finish, 2).run();
+  }
+  return true;  // of a version that knows more
+}
+
 Status Store::put_session(const SessionRow& row) {
-  const bool done = statements_->put_session.with(row.id)
-                        .with(row.engine)
-                        .with(row.keeper)
-                        .with(row.spec)
-                        .with(row.created_at)
-                        .with(row.state)
-                        .with(row.cause)
-                        .run();
-  return done ? ok() : Status(failure("storing a session"));
+  wire::Writer out = change(Change::put_session);
+  out.bytes(row.id).u64(row.engine).bytes(row.keeper).bytes(row.spec).bytes(row.created_at);
+  return note(out.bytes(row.state).bytes(row.cause).take());
 }
 
 Status Store::set_session_state(const std::string& id, const std::string& state,
                                 const std::string& cause) {
-  const bool done = statements_->set_state.with(state).with(cause).with(id).run();
-  return done ? ok() : Status(failure("storing a session's state"));
+  return note(change(Change::set_state).bytes(state).bytes(cause).bytes(id).take());
 }
 
 Status Store::set_session_engine(const std::string& id, std::uint64_t engine) {
-  const bool done = statements_->set_engine.with(engine).with(id).run();
-  return done ? ok() : Status(failure("storing a session's reset"));
+  return note(change(Change::set_engine).u64(engine).bytes(id).take());
 }
 
 Result<std::vector<SessionRow>> Store::sessions_of(const std::string& keeper) {
+  if (Status s = settle(); !s) return std::move(s.error());
   std::vector<SessionRow> rows;
   const bool done = statements_->sessions_of.with(keeper).run([&](sqlite3_stmt* row) {
     rows.push_back({text(row, 0), static_cast<std::uint64_t>(sqlite3_column_int64(row, 1)),
@@ -222,6 +330,7 @@ Result<std::vector<SessionRow>> Store::sessions_of(const std::string& keeper) {
 }
 
 Status Store::end_others(const std::string& keeper) {
+  if (Status s = settle(); !s) return std::move(s.error());
   if (!statements_->end_sessions.with(keeper).run()) return failure("ending old sessions");
   if (!statements_->lose_executions.run()) return failure("ending old executions");
   return ok();
@@ -255,33 +364,28 @@ std::string Store::fetch(const std::string& stored) const {
 }
 
 Status Store::begin_execution(const ExecRow& row) {
-  const bool done = statements_->begin.with(row.id)
-                        .with(row.session)
-                        .with(row.number)
-                        .with(row.code)
-                        .with(row.started_at)
-                        .run();
-  if (!done) return failure("storing an execution");
-  return ++writes_ % kPruneEvery == 0 ? prune(row.session) : ok();
+  wire::Writer out = change(Change::begin);
+  out.bytes(row.id).bytes(row.session).u64(row.number).bytes(row.code).bytes(row.started_at);
+  return note(out.u64(row.limit_ms).take());
 }
 
 Status Store::finish_execution(const std::string& id, const std::string& record) {
   Result<std::string> kept = keep(record);
   if (!kept) return std::move(kept.error());
-  const bool done = statements_->finish.with(*kept).with(id).run();
-  return done ? ok() : Status(failure("storing a result"));
+  return note(change(Change::finish).bytes(*kept).bytes(id).take());
 }
 
-Status Store::prune(const std::string& session) {
+Status Store::prune(const std::set<std::string>& sessions) {
   const auto remove_blob = [&](sqlite3_stmt* row) {
     const std::string stored = text(row, 0);
-    if (stored.starts_with(kFilePrefix))
-      ::unlink((directory_ + "/blobs/" + stored.substr(kFilePrefix.size())).c_str());
+    if (stored.starts_with(kFilePrefix)) unneeded_.push_back(stored.substr(kFilePrefix.size()));
   };
-  if (!statements_->prune_executions.with(session)
-           .with(std::uint64_t{retention_.executions_per_session})
-           .run(remove_blob) ||
-      !statements_->prune_sessions.with(std::uint64_t{retention_.ended_sessions})
+  for (const std::string& session : sessions)
+    if (!statements_->prune_executions.with(session)
+             .with(std::uint64_t{retention_.executions_per_session})
+             .run(remove_blob))
+      return failure("removing old executions");
+  if (!statements_->prune_sessions.with(std::uint64_t{retention_.ended_sessions})
            .run(remove_blob) ||
       !statements_->forget_sessions.with(std::uint64_t{retention_.ended_sessions}).run())
     return failure("removing old executions");
@@ -291,14 +395,20 @@ Status Store::prune(const std::string& session) {
 namespace {
 
 ExecRow exec_row(sqlite3_stmt* row) {
-  return {text(row, 0), text(row, 1), static_cast<std::uint64_t>(sqlite3_column_int64(row, 2)),
-          text(row, 3), text(row, 4), text(row, 5),
-          text(row, 6)};
+  return {text(row, 0),
+          text(row, 1),
+          static_cast<std::uint64_t>(sqlite3_column_int64(row, 2)),
+          text(row, 3),
+          text(row, 4),
+          text(row, 5),
+          text(row, 6),
+          static_cast<std::uint64_t>(sqlite3_column_int64(row, 8))};
 }
 
 }  // namespace
 
 Result<std::optional<ExecRow>> Store::running_execution(const std::string& session) {
+  if (Status s = settle(); !s) return std::move(s.error());
   std::optional<ExecRow> found;
   if (!statements_->running.with(session).run([&](sqlite3_stmt* row) { found = exec_row(row); }))
     return failure("reading an execution");
@@ -306,6 +416,7 @@ Result<std::optional<ExecRow>> Store::running_execution(const std::string& sessi
 }
 
 Result<std::optional<ExecRow>> Store::execution(const std::string& session, const std::string& id) {
+  if (Status s = settle(); !s) return std::move(s.error());
   std::optional<ExecRow> found;
   if (!statements_->one.with(id).with(session).run(
           [&](sqlite3_stmt* row) { found = exec_row(row); }))
@@ -316,6 +427,7 @@ Result<std::optional<ExecRow>> Store::execution(const std::string& session, cons
 
 Result<Store::Page> Store::executions(const std::string& session, std::uint64_t before,
                                       std::uint32_t limit) {
+  if (Status s = settle(); !s) return std::move(s.error());
   Page page;
   std::uint64_t last = 0;
   const std::uint64_t from = before == 0 ? INT64_MAX : before;
