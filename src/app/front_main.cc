@@ -19,6 +19,7 @@
 #include "api/metrics.h"
 #include "api/native.h"
 #include "api/openapi.h"
+#include "api/openenv/routes.h"
 #include "api/problem.h"
 #include "api/render.h"
 #include "api/server.h"
@@ -46,6 +47,7 @@ struct FrontOptions {
   std::string auth = "auto";  // auto = token beyond loopback; token; none
   std::vector<std::string> hosts;
   std::uint32_t history = 1000;
+  std::string reward = "openenv";  // none, openenv, or a file of rules
 };
 
 void log_line(const std::string& text) {
@@ -73,6 +75,16 @@ Result<std::string> load_token(const std::string& path) {
   return token;
 }
 
+Result<std::string> load_rules(const std::string& wanted) {
+  if (wanted == "none") return std::string();
+  if (wanted == "openenv") return api::openenv::openenv_rules();
+  Result<std::string> rules = read_file(AT_FDCWD, wanted.c_str(), 1u << 20);
+  if (!rules)
+    rules.error().remedy = "--reward takes none, openenv, or a file that uid " +
+                           std::to_string(::geteuid()) + " may read";
+  return rules;
+}
+
 bool is_loopback(const tcp::endpoint& local) { return local.address().is_loopback(); }
 
 bool needs_token(const tcp::endpoint& local, const FrontOptions& options) {
@@ -90,20 +102,21 @@ std::set<std::string> own_hosts(const tcp::endpoint& local, const FrontOptions& 
 
 class Front {
  public:
-  Front(asio::io_context& context, FrontOptions options, store::Store store)
+  Front(asio::io_context& context, FrontOptions options, store::Store store, std::string rules)
       : context_(context),
         options_(std::move(options)),
         store_(std::move(store)),
         keeper_(context.get_executor(), Fd(kControl)),
         registry_(context.get_executor(), keeper_, store_,
-                  [](const ExecRecord& record) { return api::execution_json(record); }) {}
+                  [](const ExecRecord& record) { return api::execution_json(record); }),
+        judge_(context.get_executor(), registry_, std::move(rules)) {}
 
   Status start();
 
  private:
   Task<void> run();
   Task<void> tend();
-  void add_routes();
+  void add_routes(std::uint64_t capacity);
   Task<void> drain();
 
   asio::io_context& context_;
@@ -111,12 +124,13 @@ class Front {
   store::Store store_;
   backend::KeeperLink keeper_;
   session::Registry registry_;
+  api::openenv::Judge judge_;
   api::Router router_;
   api::Metrics metrics_;
   std::optional<api::Server> server_;
 };
 
-void Front::add_routes() {
+void Front::add_routes(std::uint64_t capacity) {
   const auto get = [&](const char* pattern, const char* summary, api::Access access,
                        api::Handler handler) {
     router_.add({api::http::verb::get, pattern, summary, access, std::move(handler)});
@@ -137,6 +151,8 @@ void Front::add_routes() {
                                   api::openapi_json(router_, kVersion));
       });
   api::add_native_routes(router_, registry_, {.version = kVersion});
+  api::openenv::add_routes(router_, context_.get_executor(), registry_, judge_,
+                           {.capacity = capacity});
 }
 
 Status Front::start() {
@@ -158,7 +174,6 @@ Status Front::start() {
                            .hosts = own_hosts(local, options_)};
   if (options_.auth == "none")
     log_line("warning: --auth none: whoever reaches the port may use it");
-  add_routes();
   server_.emplace(std::move(acceptor), router_, std::move(config), [this](const api::Handled& one) {
     metrics_.handled(one);
     if (one.status >= 500)
@@ -195,8 +210,16 @@ Task<void> Front::run() {
   std::string instance = "unknown";
   if (!failed && info.is_object() && info.as_object().contains("instance"))
     instance = std::string(info.as_object().at("instance").as_string());
+  std::uint64_t capacity = 0;
+  if (!failed && info.is_object() && info.as_object().contains("capacity"))
+    capacity = info.as_object().at("capacity").to_number<std::uint64_t>();
+  add_routes(capacity);
   if (Status adopted = co_await registry_.adopt(instance); !adopted)
     log_line("error front: taking over sessions: " + adopted.error().describe());
+  if (Status good = co_await judge_.start(); !good) {
+    log_line("error front: " + good.error().describe());
+    if (good.error().code == Code::invalid_argument) co_return context_.stop();
+  }
   asio::co_spawn(context_, server_->accept_all(), asio::detached);
   asio::co_spawn(context_, tend(), asio::detached);
   (void)!::write(kReady, "r", 1);
@@ -225,10 +248,16 @@ int run(int argc, char** argv) {
   app.add_option("--auth", options.auth)->check(CLI::IsMember({"auto", "token", "none"}));
   app.add_option("--host", options.hosts);
   app.add_option("--history", options.history);
+  app.add_option("--reward", options.reward);
   CLI11_PARSE(app, argc, argv);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   ::umask(077);
   for (int fd : {kControl, kListener, kReady}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  Result<std::string> rules = load_rules(options.reward);
+  if (!rules) {
+    log_line("error front: " + rules.error().describe());
+    return 1;
+  }
   Result<store::Store> store =
       store::Store::open(options.data, {.executions_per_session = options.history});
   if (!store) {
@@ -236,7 +265,7 @@ int run(int argc, char** argv) {
     return 1;
   }
   asio::io_context context(1);
-  Front front(context, std::move(options), std::move(*store));
+  Front front(context, std::move(options), std::move(*store), std::move(*rules));
   if (Status s = front.start(); !s) {
     log_line("error front: " + s.error().describe());
     return 1;

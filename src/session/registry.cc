@@ -33,6 +33,10 @@ std::string death_json(const Death& death) {
   return json::serialize(json::object{{"cause", to_string(death.cause)}, {"code", death.code}});
 }
 
+bool is_stored(const SessionSpec& spec) {
+  return spec.stored && spec.lifetime == Lifetime::session;
+}
+
 std::uint64_t own_limit(const ExecRequest& request) {
   return request.timeout ? static_cast<std::uint64_t>(request.timeout->count()) : 0;
 }
@@ -158,7 +162,7 @@ void Registry::begun(Execution& execution) {
 // The history of a one-shot could never be asked for: its session is gone with the answer.
 bool Registry::is_kept(const Execution& execution) const {
   auto found = sessions_.find(execution.record.session);
-  return found == sessions_.end() || found->second->spec.lifetime == Lifetime::session;
+  return found == sessions_.end() || is_stored(found->second->spec);
 }
 
 void Registry::ended(Execution& execution) {
@@ -188,7 +192,7 @@ Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
       std::make_shared<Session>(executor_, keeper_, journal(), new_id(), std::move(spec));
   session->created_at = now_rfc3339();
   session->connect(opened->session, lines_from(fds), Session::Line::fresh);
-  const bool kept = session->spec.lifetime == Lifetime::session;
+  const bool kept = is_stored(session->spec);
   if (kept)
     if (Status s = store_.put_session({.id = session->id,
                                        .engine = opened->session,
@@ -243,8 +247,7 @@ Task<Status> Registry::end(std::shared_ptr<Session> session) {
   session->disconnect();
   backend::KeeperReply reply = co_await keeper_.call(wire::End{session->engine});
   ++counters_.ended;
-  if (session->spec.lifetime == Lifetime::session)
-    (void)store_.set_session_state(session->id, "ended", "");
+  if (is_stored(session->spec)) (void)store_.set_session_state(session->id, "ended", "");
   Result<wire::Done> done = backend::expect<wire::Done>(std::move(reply));
   if (!done && done.error().code != Code::not_found) co_return std::move(done.error());
   co_return ok();
@@ -286,7 +289,7 @@ void Registry::on_event(const wire::Event& event) {
   }
   std::shared_ptr<Session> session = found->second;
   session->died(died.death);
-  if (session->spec.lifetime == Lifetime::session)
+  if (is_stored(session->spec))
     (void)store_.set_session_state(session->id, "dead", death_json(died.death));
 }
 

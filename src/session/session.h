@@ -29,6 +29,7 @@ struct SessionSpec {
   std::string name;
   Variant variant = Variant::loaded;
   Lifetime lifetime = Lifetime::session;
+  bool stored = true;  // sessions that are not end with the front, and have no history
   Limits limits;
   std::map<std::string, std::string> env;
   std::vector<std::string> lost_env;  // names whose values went with an earlier front

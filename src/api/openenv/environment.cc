@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/openenv/environment.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+namespace vitrine::api::openenv {
+
+using namespace boost::asio::experimental::awaitable_operators;
+using session::Execution;
+using session::Session;
+using std::chrono::milliseconds;
+
+namespace {
+
+// Stock clients of the WebSocket give up after 60 s, and read a late answer as that of the next step.
+constexpr milliseconds kLongest{55'000};
+constexpr milliseconds kSpare{1'000};          // what the way back and the ending of code may take
+constexpr std::uint64_t kOutput = 400u << 10;  // of each stream: an answer stays below a megabyte
+constexpr milliseconds kPatience{50};          // before a client is watched for leaving
+
+std::string new_episode() {
+  std::string id = session::new_id();
+  id[12] = '4';  // as random UUIDs are marked
+  id[16] = "89ab"[static_cast<unsigned char>(id[16]) % 4];
+  for (std::size_t dash : {8u, 13u, 18u, 23u}) id.insert(dash, "-");
+  return id;
+}
+
+std::string with_line(std::string text, const std::string& line) {
+  if (line.empty()) return text;
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  return text + line;
+}
+
+// The text of the last statement's value.
+Task<std::string> value_of(Execution& execution) {
+  std::size_t cursor = 0;
+  std::string text;
+  while (std::optional<session::Event> event = co_await execution.next(cursor)) {
+    const auto* result = std::get_if<session::ResultEvent>(&*event);
+    if (result == nullptr || result->kind != wire::ResultKind::value) continue;
+    for (const auto& [type, bytes] : result->data)
+      if (type == "text/plain") text = bytes;
+  }
+  co_return text;
+}
+
+}  // namespace
+
+Task<Status> Environment::make_session() {
+  session::SessionSpec spec;
+  spec.name = "openenv";
+  spec.stored = false;  // its client leaves with the front, or finds a new one
+  spec.limits.output_bytes = kOutput;
+  spec.seed = wishes_.seed;
+  if (wishes_.seed) spec.variant = Variant::seeded;
+  Result<std::shared_ptr<Session>> made = co_await registry_.create(std::move(spec));
+  if (!made) co_return std::move(made.error());
+  close();
+  session_ = std::move(*made);
+  told_ = false;
+  ++session_->attached;  // idle or not, it lives as long as the client
+  co_return ok();
+}
+
+void Environment::close() {
+  std::shared_ptr<Session> old = std::exchange(session_, nullptr);
+  if (!old) return;
+  --old->attached;
+  asio::co_spawn(
+      executor_,
+      [](session::Registry* registry, std::shared_ptr<Session> one) -> Task<void> {
+        (void)co_await registry->end(one);
+      }(&registry_, old),
+      asio::detached);
+}
+
+Task<Status> Environment::open() { co_return co_await make_session(); }
+
+Task<Result<Observation>> Environment::reset(Reset request) {
+  wishes_ = std::move(request);
+  const bool is_new = session_ && state_.steps == 0 && !state_.episode && !wishes_.seed &&
+                      !session_->death && !session_->ended;
+  if (!is_new) {
+    if (Status made = co_await make_session(); !made) co_return std::move(made.error());
+  }
+  state_ = {.episode = wishes_.episode ? wishes_.episode : new_episode()};
+  co_return Observation{};
+}
+
+milliseconds Environment::time_for(const Action& action, std::optional<double> patience) const {
+  const auto in_ms = [](double seconds) {
+    return milliseconds(static_cast<std::int64_t>(std::min(seconds, 86'400.0) * 1000));
+  };
+  milliseconds limit = session_->spec.limits.exec_time;
+  if (action.timeout_s) limit = in_ms(*action.timeout_s);
+  if (patience) {
+    const milliseconds all = in_ms(*patience);
+    limit = std::min(limit, all > 2 * kSpare ? all - kSpare : all / 2);
+  }
+  return std::clamp(limit, milliseconds(1), kLongest);
+}
+
+Task<Result<Observation>> Environment::step(Action action, std::optional<double> patience,
+                                            std::function<Task<void>()> gone) {
+  auto self = shared_from_this();
+  std::string note;
+  if (!session_ || session_->death || session_->ended) {
+    if (session_ && !told_)
+      note =
+          "note: the environment's interpreter was gone and has been replaced: its variables "
+          "are lost\n";
+    if (Status made = co_await make_session(); !made) co_return std::move(made.error());
+  }
+  std::shared_ptr<Session> session = session_;
+  registry_.wake(*session);
+  ExecRequest request;
+  request.code = action.code;
+  request.timeout = time_for(action, patience);
+  Result<std::shared_ptr<Execution>> started = session->execute(std::move(request));
+  if (!started) co_return std::move(started.error());
+  std::shared_ptr<Execution> execution = std::move(*started);
+  if (!co_await execution->finished_within(kPatience)) {
+    const auto first = co_await (execution->finished() || gone());
+    if (first.index() == 1) {
+      session->interrupt(execution.get());
+      co_return Error{Code::unavailable, "the client left"};
+    }
+  }
+  const ExecRecord& record = execution->record;
+  Observation seen;
+  seen.exit_code = record.exit_code;
+  seen.out = with_line(record.out, co_await value_of(*execution));
+  seen.err = note + record.err;
+  if (record.error) seen.err = with_line(std::move(seen.err), record.error->traceback);
+  if (!record.state_kept) {
+    told_ = true;
+    seen.err = with_line(std::move(seen.err), "the environment's interpreter ended (" +
+                                                  std::string(to_string(record.outcome)) +
+                                                  ") and is replaced: its variables are lost\n");
+  }
+  seen.reward = co_await judge_.reward(record);
+  if (action.capture_screenshot || action.screenshot_in_metadata || wishes_.screenshots) {
+    seen.has_screenshot = action.capture_screenshot;
+    if (!action.capture_screenshot) seen.metadata["screenshot"] = nullptr;
+    seen.metadata["screenshot_error"] = "no_display: this version of the server has no display";
+  }
+  ++state_.steps;
+  state_.last_exit_code = seen.exit_code;
+  co_return seen;
+}
+
+}  // namespace vitrine::api::openenv

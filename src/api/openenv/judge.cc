@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/openenv/judge.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/json.hpp>
+
+namespace vitrine::api::openenv {
+
+namespace json = boost::json;
+using session::Execution;
+using session::Task;
+
+namespace {
+
+constexpr std::size_t kTogether = 64;
+constexpr std::size_t kMaxCode = 1u << 20;  // of longer code only the beginning is judged
+constexpr std::size_t kMaxOutput = 64u << 10;
+constexpr std::chrono::milliseconds kTime{5000};
+
+// Reads the rules from its input, and says what is wrong with them.
+constexpr const char* kProgram = R"py(
+import ast, json, re, sys
+
+def _parses(code):
+    try:
+        ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+_TESTS = {
+    "code_matches": lambda step, pattern: re.search(pattern, step["code"]) is not None,
+    "code_length_at_most": lambda step, size: len(step["code"].strip()) <= size,
+    "code_length_at_least": lambda step, size: len(step["code"].strip()) >= size,
+    "parses": lambda step, wanted: _parses(step["code"]) == wanted,
+    "outcome": lambda step, names: step["outcome"] in names,
+    "exit_code": lambda step, codes: step["exit_code"] in codes,
+    "stdout_matches": lambda step, pattern: re.search(pattern, step["stdout"]) is not None,
+    "stderr_matches": lambda step, pattern: re.search(pattern, step["stderr"]) is not None,
+    "stdout_equals": lambda step, text: step["stdout"].strip() == text.strip(),
+}
+_OUTCOMES = ("ok", "exception", "policy", "interrupted", "timeout", "oom", "crashed")
+
+def _number(value):
+    return type(value) in (int, float)
+
+def _checked(rule, where):
+    if type(rule) is not dict or set(rule) - {"if", "add"} or not _number(rule.get("add")):
+        return f'{where} must be {{"if": {{...}}, "add": number}}'
+    tests = rule.get("if", {})
+    if type(tests) is not dict:
+        return f"{where}.if must be an object"
+    for name, value in tests.items():
+        if name not in _TESTS:
+            return f"{where}.if.{name}: there is no such test; there are {', '.join(_TESTS)}"
+        if name.endswith("_matches"):
+            try:
+                re.compile(value)
+            except (re.error, TypeError) as error:
+                return f"{where}.if.{name} is no regular expression: {error}"
+        elif name.startswith("code_length") and (type(value) is not int or value < 0):
+            return f"{where}.if.{name} must be a whole number from 0 up"
+        elif name == "parses" and type(value) is not bool:
+            return f"{where}.if.parses must be true or false"
+        elif name == "stdout_equals" and type(value) is not str:
+            return f"{where}.if.stdout_equals must be a text"
+        elif name == "outcome" and (type(value) is not list or set(value) - set(_OUTCOMES)):
+            return f"{where}.if.outcome must be a list of {', '.join(_OUTCOMES)}"
+        elif name == "exit_code" and (type(value) is not list or any(type(x) is not int for x in value)):
+            return f"{where}.if.exit_code must be a list of whole numbers"
+    return None
+
+def _load(text):
+    rules = json.loads(text)
+    if type(rules) is not dict or set(rules) - {"groups"} or type(rules.get("groups")) is not list:
+        return 'the rules must be {"groups": [...]}', None
+    for g, group in enumerate(rules["groups"]):
+        if type(group) is not dict or set(group) - {"rules", "first_only"}:
+            return f'groups[{g}] must be {{"rules": [...], "first_only": true or false}}', None
+        if type(group.get("rules")) is not list or type(group.get("first_only", False)) is not bool:
+            return f'groups[{g}] must be {{"rules": [...], "first_only": true or false}}', None
+        for r, rule in enumerate(group["rules"]):
+            wrong = _checked(rule, f"groups[{g}].rules[{r}]")
+            if wrong:
+                return wrong, None
+    return None, rules["groups"]
+
+def _judged(step):
+    total = 0.0
+    for group in _groups:
+        part = 0.0
+        for rule in group["rules"]:
+            if all(_TESTS[name](step, value) for name, value in rule.get("if", {}).items()):
+                part += rule["add"]
+                if group.get("first_only", False):
+                    break
+        total += part
+    return total
+
+try:
+    _wrong, _groups = _load(sys.stdin.read())
+except ValueError as error:
+    _wrong, _groups = f"the rules are not JSON: {error}", None
+print(_wrong or "ok")
+)py";
+constexpr const char* kJudge = "print(json.dumps([_judged(s) for s in json.load(sys.stdin)]))";
+
+std::string beginning(const std::string& text, std::size_t size) {
+  if (text.size() <= size) return text;
+  while (size > 0 && (text[size] & 0xC0) == 0x80) --size;
+  return text.substr(0, size);
+}
+
+}  // namespace
+
+std::string openenv_rules() {
+  return R"({"groups": [
+    {"first_only": true, "rules": [
+      {"if": {"code_matches": "import\\s+os"}, "add": -1.0},
+      {"if": {"code_matches": "import\\s+subprocess"}, "add": -1.0},
+      {"if": {"code_matches": "eval\\("}, "add": -1.0},
+      {"if": {"code_matches": "exec\\("}, "add": -1.0},
+      {"if": {"code_matches": "__import__"}, "add": -1.0},
+      {"if": {"code_matches": "open\\("}, "add": -1.0}]},
+    {"rules": [
+      {"if": {"code_length_at_most": 100}, "add": 0.1},
+      {"if": {"parses": false}, "add": -0.2}]}]})";
+}
+
+Judge::Judge(asio::any_io_executor executor, session::Registry& registry, std::string rules)
+    : registry_(registry), rules_(std::move(rules)), changes_(executor), executor_(executor) {}
+
+Task<Result<std::string>> Judge::ask(std::string code, std::string input) {
+  ExecRequest request;
+  request.code = std::move(code);
+  request.stdin_text = std::move(input);
+  request.timeout = kTime;
+  Result<std::shared_ptr<Execution>> execution = session_->execute(std::move(request));
+  if (!execution) co_return std::move(execution.error());
+  co_await (*execution)->finished();
+  const ExecRecord& record = (*execution)->record;
+  if (record.outcome != Outcome::ok)
+    co_return Error{Code::internal, "the judge ended as " + std::string(to_string(record.outcome))};
+  co_return record.out;
+}
+
+Task<Status> Judge::open() {
+  session::SessionSpec spec;
+  spec.name = "rewards";
+  spec.variant = Variant::bare;
+  spec.lifetime = Lifetime::one_shot;  // is in no list, and of no use to the next front
+  spec.limits.idle_time = std::chrono::hours(24);
+  Result<std::shared_ptr<session::Session>> made = co_await registry_.create(std::move(spec));
+  if (!made) co_return std::move(made.error());
+  session_ = std::move(*made);
+  Result<std::string> said = co_await ask(kProgram, rules_);
+  if (!said) co_return std::move(said.error());
+  if (*said == "ok\n") co_return ok();
+  co_return Error{.code = Code::invalid_argument,
+                  .message = "the rules of rewards: " + said->substr(0, said->find('\n')),
+                  .remedy = "see docs/rewards.md"};
+}
+
+Task<Status> Judge::start() {
+  if (rules_.empty()) co_return ok();
+  co_return co_await open();
+}
+
+Task<std::optional<double>> Judge::reward(const ExecRecord& record) {
+  if (rules_.empty()) co_return 0.0;
+  auto mine = std::make_shared<Case>();
+  mine->json = json::serialize(json::object{{"code", beginning(record.code, kMaxCode)},
+                                            {"outcome", to_string(record.outcome)},
+                                            {"exit_code", record.exit_code},
+                                            {"stdout", beginning(record.out, kMaxOutput)},
+                                            {"stderr", beginning(record.err, kMaxOutput)}});
+  waiting_.push_back(mine);
+  if (!judging_) {
+    judging_ = true;
+    asio::co_spawn(
+        executor_, [](Judge* self) -> Task<void> { co_await self->judge_all(); }(this),
+        asio::detached);
+  }
+  while (!mine->done) co_await changes_.wait();
+  co_return mine->reward;
+}
+
+Task<void> Judge::judge_all() {
+  while (!waiting_.empty()) {
+    const std::size_t count = std::min(waiting_.size(), kTogether);
+    std::vector<std::shared_ptr<Case>> cases(waiting_.begin(),
+                                             waiting_.begin() + static_cast<std::ptrdiff_t>(count));
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count));
+    std::string input = "[";
+    for (const auto& one : cases) input += (input.size() == 1 ? "" : ",") + one->json;
+    input += "]";
+    Status ready = ok();
+    if (!session_ || session_->death || session_->ended) ready = co_await open();
+    if (ready) {
+      registry_.wake(*session_);
+      Result<std::string> said = co_await ask(kJudge, input);
+      boost::system::error_code failed;
+      json::value list;
+      if (said) list = json::parse(*said, failed);
+      if (said && !failed && list.is_array() && list.as_array().size() == count)
+        for (std::size_t i = 0; i < count; ++i)
+          if (list.as_array()[i].is_number())
+            cases[i]->reward = list.as_array()[i].to_number<double>();
+    }
+    for (const auto& one : cases) one->done = true;
+    changes_.tell();
+  }
+  judging_ = false;
+}
+
+}  // namespace vitrine::api::openenv

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rewards, by rules over what was sent and what came of it: docs/rewards.md.
+//
+// The rules speak of Python (does it parse? does this expression match?), so a Python decides: a
+// sealed session of its own, which code of users never runs in and cannot reach. What waits is judged
+// together. Ownership: one per front. Threading: the front's one thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/exchange.h"
+#include "session/changes.h"
+#include "session/registry.h"
+
+namespace vitrine::api::openenv {
+
+// The rules of OpenEnv's coding environment.
+std::string openenv_rules();
+
+class Judge {
+ public:
+  // `rules`: JSON as docs/rewards.md says; "" = there are none, and every reward is 0.
+  Judge(asio::any_io_executor executor, session::Registry& registry, std::string rules);
+
+  // Whether the rules are good, with the reason if not. Call it once before reward().
+  session::Task<Status> start();
+  // None if there was no judgement: the reason is in the log of the session layer.
+  session::Task<std::optional<double>> reward(const ExecRecord& record);
+
+ private:
+  struct Case {
+    std::string json;
+    std::optional<double> reward;
+    bool done = false;
+  };
+
+  session::Task<void> judge_all();
+  session::Task<Result<std::string>> ask(std::string code, std::string input);
+  session::Task<Status> open();
+
+  session::Registry& registry_;
+  std::string rules_;
+  std::shared_ptr<session::Session> session_;
+  std::vector<std::shared_ptr<Case>> waiting_;
+  session::Changes changes_;
+  asio::any_io_executor executor_;
+  bool judging_ = false;
+};
+
+}  // namespace vitrine::api::openenv

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/openenv/messages.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+
+namespace vitrine::api::openenv {
+
+namespace {
+
+constexpr std::size_t kMaxReply = 1'000'000;  // of the client's 1 MiB
+constexpr std::size_t kMaxName = 255;
+
+json::array at(const json::array& prefix, std::string_view key) {
+  json::array where = prefix;
+  where.emplace_back(key);
+  return where;
+}
+
+Mistake missing(json::array where, const json::object& in) {
+  return {"missing", std::move(where), "Field required", in, {}};
+}
+
+void read_positive(const json::object& object, const json::array& prefix, const char* key,
+                   std::optional<double>& into, Mistakes& mistakes) {
+  const json::value* value = object.if_contains(key);
+  if (value == nullptr || value->is_null()) return;
+  if (!value->is_number()) {
+    mistakes.push_back(
+        {"float_type", at(prefix, key), "Input should be a valid number", *value, {}});
+  } else if (value->to_number<double>() <= 0) {
+    mistakes.push_back({"greater_than", at(prefix, key), "Input should be greater than 0", *value,
+                        json::object{{"gt", 0.0}}});
+  } else {
+    into = value->to_number<double>();
+  }
+}
+
+void read_flag(const json::object& object, const json::array& prefix, const char* key, bool& into,
+               Mistakes& mistakes) {
+  const json::value* value = object.if_contains(key);
+  if (value == nullptr || value->is_null()) return;
+  if (value->is_bool()) into = value->as_bool();
+  else
+    mistakes.push_back(
+        {"bool_type", at(prefix, key), "Input should be a valid boolean", *value, {}});
+}
+
+// As Python writes a float: 0.1, -1.0.
+std::string decimal(double value) {
+  std::array<char, 40> text{};
+  const auto end = std::to_chars(text.begin(), text.end(), value).ptr;
+  std::string out(text.begin(), end);
+  return out.find_first_of(".en") == std::string::npos ? out + ".0" : out;
+}
+
+std::string quoted(std::string_view text) { return json::serialize(json::string(text)); }
+
+// The beginning and the end of a text, as much as fits into `size` bytes, cut between characters.
+std::string shortened(const std::string& text, std::size_t size) {
+  const auto is_inside = [&](std::size_t i) { return (text[i] & 0xC0) == 0x80; };
+  std::size_t head = size / 2;
+  while (head > 0 && is_inside(head)) --head;
+  std::size_t tail = text.size() - size / 2;
+  while (tail < text.size() && is_inside(tail)) ++tail;
+  return text.substr(0, head) + "\n[... " + std::to_string(tail - head) + " bytes left out ...]\n" +
+         text.substr(tail);
+}
+
+// As JSON, in at most `limit` bytes or little more.
+std::string quoted_within(const std::string& text, std::size_t limit) {
+  std::string out = quoted(text);
+  // What needs escapes grows up to sixfold: halving ends soon.
+  for (std::size_t size = limit; out.size() > limit && size > 0; size /= 2)
+    if (size < text.size()) out = quoted(shortened(text, size));
+  return out;
+}
+
+}  // namespace
+
+json::array to_json(const Mistakes& mistakes) {
+  json::array list;
+  for (const Mistake& one : mistakes) {
+    json::object item{
+        {"type", one.type}, {"loc", one.where}, {"msg", one.message}, {"input", one.input}};
+    if (!one.context.empty()) item["ctx"] = one.context;
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+std::variant<Action, Mistakes> read_action(const json::object& object) {
+  static const std::set<std::string_view> kKnown{"code", "metadata", "capture_screenshot",
+                                                 "render_timeout", "timeout_s"};
+  Action action;
+  Mistakes mistakes;
+  const json::value* code = object.if_contains("code");
+  if (code == nullptr) mistakes.push_back(missing({"code"}, object));
+  else if (!code->is_string())
+    mistakes.push_back({"string_type", {"code"}, "Input should be a valid string", *code, {}});
+  else action.code = std::string(code->as_string());
+  std::optional<double> render_timeout;  // for the display, when there is one
+  read_flag(object, {}, "capture_screenshot", action.capture_screenshot, mistakes);
+  read_positive(object, {}, "render_timeout", render_timeout, mistakes);
+  read_positive(object, {}, "timeout_s", action.timeout_s, mistakes);
+  if (const json::value* metadata = object.if_contains("metadata"); metadata != nullptr) {
+    if (metadata->is_object())
+      read_flag(metadata->as_object(), {"metadata"}, "capture_screenshot",
+                action.screenshot_in_metadata, mistakes);
+    else
+      mistakes.push_back(
+          {"dict_type", {"metadata"}, "Input should be a valid dictionary", *metadata, {}});
+  }
+  for (const auto& [key, value] : object)
+    if (!kKnown.contains(std::string_view(key.data(), key.size())))
+      mistakes.push_back(
+          {"extra_forbidden", {json::string(key)}, "Extra inputs are not permitted", value, {}});
+  if (!mistakes.empty()) return mistakes;
+  return action;
+}
+
+std::variant<Reset, Mistakes> read_reset(const json::object& object, const json::array& prefix) {
+  Reset reset;
+  Mistakes mistakes;
+  if (const json::value* seed = object.if_contains("seed"); seed != nullptr && !seed->is_null()) {
+    if (seed->is_uint64()) reset.seed = seed->as_uint64();
+    else if (seed->is_int64() && seed->as_int64() >= 0)
+      reset.seed = static_cast<std::uint64_t>(seed->as_int64());
+    else if (seed->is_int64())
+      mistakes.push_back({"greater_than_equal", at(prefix, "seed"),
+                          "Input should be greater than or equal to 0", *seed,
+                          json::object{{"ge", 0}}});
+    else
+      mistakes.push_back(
+          {"int_type", at(prefix, "seed"), "Input should be a valid integer", *seed, {}});
+  }
+  const json::value* episode = object.if_contains("episode_id");
+  if (episode != nullptr && !episode->is_null()) {
+    if (!episode->is_string())
+      mistakes.push_back({"string_type",
+                          at(prefix, "episode_id"),
+                          "Input should be a valid string",
+                          *episode,
+                          {}});
+    else if (episode->as_string().size() > kMaxName)
+      mistakes.push_back({"string_too_long", at(prefix, "episode_id"),
+                          "String should have at most 255 characters", *episode,
+                          json::object{{"max_length", kMaxName}}});
+    else reset.episode = std::string(episode->as_string());
+  }
+  read_flag(object, prefix, "capture_screenshot", reset.screenshots, mistakes);
+  if (!mistakes.empty()) return mistakes;
+  return reset;
+}
+
+std::variant<Step, Mistakes> read_step(const json::object& body) {
+  Step step;
+  Mistakes mistakes;
+  read_positive(body, {"body"}, "timeout_s", step.timeout_s, mistakes);
+  const json::value* action = body.if_contains("action");
+  if (action == nullptr) mistakes.push_back(missing({"body", "action"}, body));
+  else if (!action->is_object())
+    mistakes.push_back(
+        {"dict_type", {"body", "action"}, "Input should be a valid dictionary", *action, {}});
+  if (!mistakes.empty()) return mistakes;
+  auto read = read_action(action->as_object());
+  if (auto* wrong = std::get_if<Mistakes>(&read)) return std::move(*wrong);
+  step.action = std::move(std::get<Action>(read));
+  return step;
+}
+
+std::string to_json(Observation observation) {
+  std::string rest = ",\"exit_code\":" + std::to_string(observation.exit_code);
+  if (observation.has_screenshot) rest += ",\"screenshot\":null";
+  if (!observation.metadata.empty())
+    rest += ",\"metadata\":" + json::serialize(observation.metadata);
+  rest += "},\"reward\":";
+  rest += observation.reward ? decimal(*observation.reward) : "null";
+  rest += ",\"done\":false}";
+  const std::size_t room = kMaxReply - std::min(rest.size() + 100, kMaxReply / 2);
+  // Each may have what the other leaves, and half of it in any case.
+  std::string err = quoted_within(observation.err, room / 2);
+  std::string out = quoted_within(observation.out, room - err.size());
+  return "{\"observation\":{\"stdout\":" + out + ",\"stderr\":" + err + rest;
+}
+
+std::string to_json(const State& state) {
+  return "{\"episode_id\":" + (state.episode ? quoted(*state.episode) : std::string("null")) +
+         ",\"step_count\":" + std::to_string(state.steps) +
+         ",\"last_exit_code\":" + std::to_string(state.last_exit_code) + "}";
+}
+
+std::string metadata_json(const char* name) {
+  return json::serialize(json::object{{"name", name},
+                                      {"description", std::string(name) + " environment"},
+                                      {"readme_content", nullptr},
+                                      {"version", "1.0.0"},
+                                      {"author", nullptr},
+                                      {"documentation_url", nullptr}});
+}
+
+std::string schema_json() {
+  const json::object metadata{
+      {"additionalProperties", true}, {"title", "Metadata"}, {"type", "object"}};
+  const auto text = [](const char* title, const char* otherwise) {
+    return json::object{{"default", otherwise}, {"title", title}, {"type", "string"}};
+  };
+  const json::array number_or_null{
+      json::object{{"type", "boolean"}}, json::object{{"type", "integer"}},
+      json::object{{"type", "number"}}, json::object{{"type", "null"}}};
+  const json::array text_or_null{json::object{{"type", "string"}}, json::object{{"type", "null"}}};
+  json::object action{
+      {"additionalProperties", false},
+      {"properties",
+       json::object{{"metadata", metadata},
+                    {"code", json::object{{"title", "Code"}, {"type", "string"}}},
+                    {"capture_screenshot", json::object{{"default", false}, {"type", "boolean"}}},
+                    {"render_timeout", json::object{{"type", "number"}, {"exclusiveMinimum", 0}}},
+                    {"timeout_s", json::object{{"type", "number"}, {"exclusiveMinimum", 0}}}}},
+      {"required", json::array{"code"}},
+      {"title", "CodeAction"},
+      {"type", "object"}};
+  json::object observation{
+      {"additionalProperties", false},
+      {"properties",
+       json::object{
+           {"done", json::object{{"default", false}, {"title", "Done"}, {"type", "boolean"}}},
+           {"reward",
+            json::object{{"anyOf", number_or_null}, {"default", nullptr}, {"title", "Reward"}}},
+           {"metadata", metadata},
+           {"stdout", text("Stdout", "")},
+           {"stderr", text("Stderr", "")},
+           {"exit_code",
+            json::object{{"default", 0}, {"title", "Exit Code"}, {"type", "integer"}}}}},
+      {"title", "CodeObservation"},
+      {"type", "object"}};
+  json::object state{
+      {"additionalProperties", true},
+      {"properties",
+       json::object{
+           {"episode_id",
+            json::object{{"anyOf", text_or_null}, {"default", nullptr}, {"title", "Episode Id"}}},
+           {"step_count",
+            json::object{
+                {"default", 0}, {"minimum", 0}, {"title", "Step Count"}, {"type", "integer"}}}}},
+      {"title", "State"},
+      {"type", "object"}};
+  return json::serialize(json::object{{"action", std::move(action)},
+                                      {"observation", std::move(observation)},
+                                      {"state", std::move(state)}});
+}
+
+}  // namespace vitrine::api::openenv

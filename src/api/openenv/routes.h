@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenEnv over HTTP and WebSocket, for both generations of its clients.
+#pragma once
+
+#include <string>
+
+#include "api/openenv/judge.h"
+#include "api/router.h"
+#include "session/registry.h"
+
+namespace vitrine::api::openenv {
+
+struct Settings {
+  std::uint64_t capacity = 0;  // sessions that may exist at once, for the message of a full server
+};
+
+// Adds the routes. Everything must outlive the router.
+void add_routes(Router& router, asio::any_io_executor executor, session::Registry& registry,
+                Judge& judge, const Settings& settings);
+
+}  // namespace vitrine::api::openenv
