@@ -232,13 +232,14 @@ Status Store::note(std::string one) {
     if (!settled && pending_bytes_ >= kMaxLog / 2) return settled;
   }
   const std::string entry = wire::Writer().bytes(one).take();
-  const off_t end = ::lseek(log_.get(), 0, SEEK_END);
   const ssize_t put = ::write(log_.get(), entry.data(), entry.size());
   if (put != static_cast<ssize_t>(entry.size())) {
     Error error = put < 0 ? Error::from_errno("writing the log of changes")
                           : Error{Code::over_limit, "the disk is full"};
     error.remedy = "make room on the disk that holds the data directory";
-    if (put > 0 && ::ftruncate(log_.get(), end) != 0) error.detail = "half an entry is left";
+    // What is left of it would make the next one unreadable.
+    const off_t end = ::lseek(log_.get(), 0, SEEK_END);
+    if (put > 0 && ::ftruncate(log_.get(), end - put) != 0) error.detail = "half an entry is left";
     return error;
   }
   pending_bytes_ += one.size();
