@@ -16,6 +16,7 @@ namespace vitrine::keeper {
 namespace {
 
 constexpr std::chrono::milliseconds kWarmTime{60'000};
+constexpr std::chrono::milliseconds kPatience{1500};
 constexpr std::uint32_t kMaxFailures = 5;  // in a row, before waiting requests are refused
 
 // The environment of every session, built here and nowhere else: the interpreter starts with it, so
@@ -136,6 +137,7 @@ void Zygotes::became_warm(const std::shared_ptr<Zygote>& zygote) {
   mine.current = std::move(mine.next);
   mine.next.reset();
   mine.failures = 0;
+  mine.was_warm = true;
   if (old && old->waiting.empty()) retire(old);
   auto listeners = std::move(mine.listeners);
   mine.listeners.clear();
@@ -214,7 +216,24 @@ void Zygotes::fork(Variant variant, const wire::ForkRequest& request, std::vecto
   Queued queued{request, std::move(fds), std::move(forked)};
   if (stopping_) refuse(std::move(queued));
   else if (to.current) send(to, std::move(queued));
-  else to.queue.push_back(std::move(queued));
+  else {
+    queued.place = ++last_place_;
+    if (to.was_warm && request.rehearse == 0)
+      loop_.after(kPatience, [this, variant, place = queued.place] { give_up(variant, place); });
+    to.queue.push_back(std::move(queued));
+  }
+}
+
+void Zygotes::give_up(Variant variant, std::uint64_t place) {
+  std::deque<Queued>& queue = line(variant).queue;
+  const auto found =
+      std::ranges::find_if(queue, [&](const Queued& one) { return one.place == place; });
+  if (found == queue.end()) return;
+  const Forked forked = std::move(found->forked);
+  queue.erase(found);
+  forked(Error{.code = Code::unavailable,
+               .message = "the warm interpreter has ended and is being started again",
+               .remedy = "try again in a second"});
 }
 
 void Zygotes::refuse(Queued queued) {

@@ -43,7 +43,8 @@ class Zygotes {
   // Begins to warm up a zygote of this variant, unless there is one.
   void want(Variant variant);
 
-  // Forks as soon as the variant is warm; `forked` is called once, later. `fds` as in wire/fork.h,
+  // Forks as soon as the variant is warm; `forked` is called once, later. While a zygote that died is
+  // being replaced, nobody waits longer than a client has patience: `unavailable`. `fds` as in wire/fork.h,
   // owned until they are sent.
   void fork(Variant variant, const wire::ForkRequest& request, std::vector<Fd> fds, Forked forked);
 
@@ -75,11 +76,13 @@ class Zygotes {
     wire::ForkRequest request;
     std::vector<Fd> fds;
     Forked forked;
+    std::uint64_t place = 0;
   };
   struct Line {
     std::shared_ptr<Zygote> current;
     std::shared_ptr<Zygote> next;  // warming up
     std::deque<Queued> queue;
+    bool was_warm = false;
     std::uint32_t failures = 0;
     std::vector<std::function<void(Status)>> listeners;
   };
@@ -93,6 +96,7 @@ class Zygotes {
   void retire(const std::shared_ptr<Zygote>& zygote);
   void send(Line& line, Queued queued);
   void refuse(Queued queued);
+  void give_up(Variant variant, std::uint64_t place);
   void fail_queue(Line& line, const Error& error);
 
   Loop& loop_;
@@ -100,6 +104,7 @@ class Zygotes {
   Shells& shells_;
   ZygoteConfig config_;
   std::uint64_t last_request_ = 0;
+  std::uint64_t last_place_ = 0;
   bool stopping_ = false;
   std::array<Line, kVariants> lines_;
 };

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""./dev soak: what the server promises under faults and load, measured; docs/reliability.md.
+
+First each promise once, with its figure; then a mixed load for as long as asked, which must neither
+slow down nor leave anything behind. Everything goes to a server of its own, on loopback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "contract"), str(HERE.parent / "faults")]
+
+from figures import Figure, document, table  # noqa: E402
+from mixed import mixed_load  # noqa: E402
+from promises import PROMISES, Size  # noqa: E402
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="./dev soak", description=__doc__)
+    parser.add_argument("minutes", nargs="?", type=float, default=5.0, help="of mixed load [5]")
+    parser.add_argument("--quick", action="store_true", help="small counts, for every day")
+    parser.add_argument("--only", metavar="WORD", help="only promises with this in their name")
+    parser.add_argument("--document", type=Path, metavar="FILE", help="write the table there too")
+    options = parser.parse_args()
+    size = Size.small() if options.quick else Size.large()
+
+    began = time.monotonic()
+    figures: list[Figure] = []
+    for name, promise in PROMISES.items():
+        if options.only and options.only not in name:
+            continue
+        print(f"soak: {name}", file=sys.stderr, flush=True)
+        figures += promise(size)
+    if options.minutes > 0 and not options.only:
+        print(f"soak: mixed load for {options.minutes:g} min", file=sys.stderr, flush=True)
+        figures += mixed_load(options.minutes * 60)
+    print(table(figures))
+    print(f"{time.monotonic() - began:.0f} s")
+    if options.document:
+        options.document.write_text(document(figures, options))
+    return 0 if all(figure.is_met for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

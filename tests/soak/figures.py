@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A measured figure beside what was promised."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from dataclasses import dataclass
+
+
+@dataclass
+class Figure:
+    what: str
+    seen: str
+    promise: str = ""
+    is_met: bool = True
+    remark: str = ""
+
+
+def percentile(values: list[float], part: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
+
+
+def table(figures: list[Figure]) -> str:
+    rows = [("figure", "seen", "promised", "")]
+    for one in figures:
+        verdict = "" if not one.promise else "ok" if one.is_met else "MISSED"
+        rows.append((one.what, one.seen, one.promise, verdict))
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    remarks = [f"  {one.what}: {one.remark}" for one in figures if one.remark]
+    return "\n".join(line.rstrip() for line in [*lines, *remarks])
+
+
+def document(figures: list[Figure], options: argparse.Namespace) -> str:
+    lines = [
+        "# Reliability",
+        "",
+        "What `./dev soak` measured; it writes this file with `--document docs/reliability.md`.",
+        "Each figure comes from a server of its own, with real sessions that are killed and attacked.",
+        "",
+        f"{os.cpu_count()} cores, Linux {platform.release()}, "
+        f"{'--quick, ' if options.quick else ''}{options.minutes:g} min of mixed load.",
+        "",
+        "| Figure | Seen | Promised |",
+        "|---|---|---|",
+    ]
+    for one in figures:
+        verdict = "" if not one.promise else ": met" if one.is_met else ": **missed**"
+        lines.append(f"| {one.what} | {one.seen} | {one.promise}{verdict} |")
+    lines += [f"\n{one.what}: {one.remark}" for one in figures if one.remark]
+    return "\n".join(lines) + "\n"

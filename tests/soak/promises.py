@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One function for each promise: makes the fault, measures what came of it."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import census
+from figures import Figure, percentile
+from served import Server, Session, family, until
+
+GRACE = 1.0  # between the limit and the end by force
+FAILURES = (OSError, http.client.HTTPException)
+
+
+@dataclass(frozen=True)
+class Size:
+    cycles: int
+    timeouts: int
+    neighbours: int
+    restarts: int
+    seconds: float
+
+    @staticmethod
+    def small() -> Size:
+        return Size(cycles=300, timeouts=3, neighbours=12, restarts=12, seconds=4)
+
+    @staticmethod
+    def large() -> Size:
+        return Size(cycles=10_000, timeouts=20, neighbours=50, restarts=200, seconds=15)
+
+
+@contextmanager
+def server(*options: str) -> Iterator[Server]:
+    one = Server(*options)
+    try:
+        yield one
+    finally:
+        one.end()
+
+
+def counted(one: Server) -> dict[str, int]:
+    """What there is of a server when nothing runs in it."""
+    keeper = one.process.pid
+    front = one.front()
+    return {
+        "processes": len(family(keeper)),
+        "cgroups": len(census.cgroup_directories(one.name)),
+        "mounts": sum(census.mounts("self").values()),
+        "descriptors of the keeper": sum(census.descriptors(keeper).values()),
+        "descriptors of the front": sum(census.descriptors(front).values()),
+        "files": sum(len(names) for _, _, names in os.walk(one.directory)),
+    }
+
+
+@dataclass
+class Baseline:
+    counts: dict[str, int]
+    recycled: int
+
+
+def settled(one: Server) -> Baseline:
+    """Counted when the pools are full and nothing changes any more."""
+    one.post("/v1/run", {"code": "1"})
+    last: dict[str, int] = {}
+
+    def is_still() -> bool:
+        nonlocal last
+        time.sleep(0.3)
+        now = counted(one)
+        same, last = now == last, now
+        return same
+
+    until(is_still, 20)
+    return Baseline(last, one.info()["pools"]["recycled"])
+
+
+def left_after(one: Server, before: Baseline) -> list[str]:
+    """What grew and stays so. Shells that wait for the next one-shot are no leak."""
+
+    def rest() -> list[str]:
+        now = counted(one)
+        kept = one.info()["pools"]["recycled"] - before.recycled
+        allowed = {"processes": kept, "cgroups": 8 * kept, "descriptors of the keeper": 6 * kept}
+        return [
+            f"{what}: {count} -> {now[what]}"
+            for what, count in before.counts.items()
+            if now[what] > count + allowed.get(what, 0)
+        ]
+
+    until(lambda: not rest(), 15)
+    return rest()
+
+
+def no_leaks(size: Size) -> list[Figure]:
+    with server() as one:
+        before = settled(one)
+        outcomes: Counter[str] = Counter()
+        lock = threading.Lock()
+
+        def client(count: int) -> None:
+            connection = one.connection()
+            for number in range(count):
+                if number % 2:
+                    answer = one.post("/v1/run", {"code": "1 + 1"}, over=connection)
+                    outcome = str(answer.json.get("outcome", answer.status))
+                else:
+                    made = one.post("/v1/sessions", {}, over=connection)
+                    path = f"/v1/sessions/{made.json['id']}"
+                    ran = one.post(f"{path}/exec", {"code": "x = 1"}, over=connection)
+                    outcome = str(ran.json.get("outcome", ran.status))
+                    one.call("DELETE", path, over=connection)
+                with lock:
+                    outcomes[outcome] += 1
+
+        with ThreadPoolExecutor(8) as clients:
+            list(clients.map(client, [size.cycles // 8] * 8))
+        left = left_after(one, before)
+        done = sum(outcomes.values())
+        return [
+            Figure(
+                f"left after {done} create/run/destroy, 8 clients",
+                str(len(left)),
+                "0",
+                not left,
+                "; ".join(left),
+            ),
+            Figure(
+                "of them answered ok", f"{outcomes['ok']} of {done}", "all", outcomes["ok"] == done
+            ),
+        ]
+
+
+# Each keeps on, in its own way, when it is asked to stop.
+DEAF = {
+    "a loop": "while True: pass",
+    "a sleep": "import time; time.sleep(60)",
+    "C code that holds the lock": "sum(range(10**12))",
+    "a loop that catches everything": "while True:\n    try:\n        while True: pass\n"
+    "    except BaseException: pass",
+    "a stopped process": "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
+}
+
+
+def timeouts(size: Size) -> list[Figure]:
+    limit = 0.3
+    late: list[float] = []
+    gone: list[float] = []
+    outcomes: Counter[str] = Counter()
+    with server() as one:
+        for _ in range(size.timeouts):
+            for code in DEAF.values():
+                session = one.create()
+                began = time.monotonic()
+                ran = session.run(code, timeout_s=limit)
+                late.append(time.monotonic() - began - limit)
+                outcomes[ran["outcome"]] += 1
+                if not ran["state_kept"]:
+                    ended = time.monotonic()
+                    until(lambda s=session: not workers_of(one, s), 5)
+                    gone.append(time.monotonic() - ended)
+                session.call("DELETE")
+    worst = percentile(late, 0.99)
+    wrong = sum(outcomes.values()) - outcomes["timeout"]
+    return [
+        Figure("executions that outlived their limit", str(wrong), "0", wrong == 0),
+        Figure(
+            f"answered after the limit, p99 of {len(late)}",
+            f"{worst * 1000:.0f} ms",
+            f"within {(GRACE + 0.2) * 1000:.0f} ms (grace {GRACE:g} s)",
+            worst <= GRACE + 0.2,
+        ),
+        Figure(
+            f"all processes gone after that, p99 of {len(gone)}",
+            f"{percentile(gone, 0.99) * 1000:.0f} ms",
+            "within 100 ms",
+            percentile(gone, 0.99) <= 0.1,
+        ),
+    ]
+
+
+def workers_of(one: Server, session: Session) -> list[int]:
+    """Session processes that are neither an init nor of the pools: of a server with one session."""
+    del session
+    return [
+        pid
+        for pid, _ in family(one.process.pid)
+        if census.inner_pid(pid) > 1 and census.state(pid) in ("R", "T") and census.alive(pid)
+    ]
+
+
+def memory(size: Size) -> list[Figure]:
+    with server() as one:
+        sessions = [one.create(limits={"memory_mb": 128}) for _ in range(size.neighbours)]
+        for number, session in enumerate(sessions):
+            session.run(f"x = {number}")
+        victim = sessions[len(sessions) // 2]
+        ran = victim.run("data = []\nwhile True: data.append(bytearray(1 << 20))")
+        others = [
+            session.value("x") == str(number)
+            for number, session in enumerate(sessions)
+            if session is not victim
+        ]
+        exactly = ran["outcome"] == "oom" and all(others)
+        return [
+            Figure(
+                f"one of {size.neighbours} takes all its memory",
+                f"it: {ran['outcome']}; undisturbed: {sum(others)} of {len(others)}",
+                "it alone, as oom",
+                exactly,
+            )
+        ]
+
+
+ATTACKS = (
+    "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
+    "while True: print('x' * 1000)",
+    "while True: pass",
+    "import threading\n"
+    "def burn():\n    while True: pass\n"
+    "for _ in range(20): threading.Thread(target=burn).start()",
+)
+
+
+def neighbour(size: Size) -> list[Figure]:
+    with server() as one:
+        quiet = one.create()
+        connection = one.connection()
+
+        def measure() -> list[float]:
+            times = []
+            end = time.monotonic() + size.seconds
+            while time.monotonic() < end:
+                began = time.monotonic()
+                answer = one.post(
+                    f"{quiet.path}/exec", {"code": "sum(range(1000))"}, over=connection
+                )
+                times.append(time.monotonic() - began)
+                assert answer.json["outcome"] == "ok", answer
+                time.sleep(0.01)
+            return times
+
+        alone = measure()
+        attackers = [one.create(limits={"cpus": 0.5, "processes": 32}) for _ in ATTACKS]
+        threads = [
+            threading.Thread(
+                target=session.exec, args=(code,), kwargs={"timeout_s": size.seconds + 3}
+            )
+            for session, code in zip(attackers, ATTACKS, strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        time.sleep(1)
+        attacked = measure()
+        for session in attackers:
+            session.call("DELETE")
+        for thread in threads:
+            thread.join()
+        before, after = percentile(alone, 0.95), percentile(attacked, 0.95)
+        return [
+            Figure("a quiet neighbour's p95, alone", f"{before * 1000:.2f} ms, n = {len(alone)}"),
+            Figure(
+                "the same beside a fork bomb, an output flood and two that burn the processor",
+                f"{after * 1000:.2f} ms = {after / before:.2f}x, n = {len(attacked)}",
+                "below 2x",
+                after < 2 * before,
+            ),
+        ]
+
+
+def front_killed(size: Size) -> list[Figure]:
+    """Executions go on while the front is killed at random moments."""
+    chance = random.Random(7)
+    lost_sessions = lost_results = wrong = 0
+    gaps: list[float] = []
+    with server() as one:
+        sessions = [one.create() for _ in range(8)]
+        for number, session in enumerate(sessions):
+            session.run(f"mine = {number}\ncount = 0")
+        acknowledged: dict[str, list[str]] = {session.id: [] for session in sessions}
+        counts = dict.fromkeys(acknowledged, 0)
+        stop = threading.Event()
+
+        def client(session: Session) -> None:
+            while not stop.is_set():
+                try:
+                    answer = session.exec("import time; time.sleep(0.002); count += 1; count")
+                    if answer.status == 200 and answer.json["outcome"] == "ok":
+                        acknowledged[session.id].append(answer.json["id"])
+                        counts[session.id] = int(answer.json["results"][0]["text/plain"])
+                except FAILURES:
+                    time.sleep(0.01)
+
+        threads = [threading.Thread(target=client, args=(session,)) for session in sessions]
+        for thread in threads:
+            thread.start()
+        for _ in range(size.restarts):
+            time.sleep(chance.uniform(0, 0.15))
+            try:
+                pid = one.front()
+            except FAILURES:
+                continue
+            began = time.monotonic()
+            os.kill(pid, signal.SIGKILL)
+            one.wait_for_front(pid)
+            gaps.append(time.monotonic() - began)
+        time.sleep(0.5)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        listed = set(one.listed())
+        for number, session in enumerate(sessions):
+            lost_sessions += session.id not in listed
+            until(lambda s=session: s.show()["state"] == "ready", 10)
+            wrong += session.value("mine") != str(number)
+            wrong += int(session.value("count")) < counts[session.id]
+            for execution in acknowledged[session.id][-500:]:
+                answer = session.call("GET", f"/executions/{execution}")
+                lost_results += answer.status != 200 or answer.json["outcome"] != "ok"
+    acks = sum(map(len, acknowledged.values()))
+    return [
+        Figure(
+            f"front killed {len(gaps)} times: sessions lost",
+            str(lost_sessions),
+            "0",
+            not lost_sessions,
+        ),
+        Figure("variables lost or wrong", str(wrong), "0", not wrong),
+        Figure(f"results lost, of {acks} acknowledged", str(lost_results), "0", not lost_results),
+        Figure(
+            "until the next front answers, p50 and slowest",
+            f"{percentile(gaps, 0.5) * 1000:.0f} ms, {max(gaps) * 1000:.0f} ms",
+            "below 1 s",
+            max(gaps) < 1,
+        ),
+    ]
+
+
+def zygote_killed(size: Size) -> list[Figure]:
+    """Creations while the warm interpreter is killed again and again."""
+    statuses: Counter[str] = Counter()
+    times: list[float] = []
+    with server("--pool", "0") as one:
+        stop = threading.Event()
+
+        def client() -> None:
+            while not stop.is_set():
+                began = time.monotonic()
+                made = one.post("/v1/sessions", {})
+                times.append(time.monotonic() - began)
+                statuses[str(made.status)] += 1
+                if made.status == 201:
+                    one.call("DELETE", f"/v1/sessions/{made.json['id']}")
+
+        threads = [threading.Thread(target=client) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        killed = 0
+        for _ in range(max(3, size.restarts // 10)):
+            time.sleep(0.4)
+            for zygote in one.info()["zygotes"]:
+                if zygote["variant"] == "loaded" and zygote["pid"] > 0:
+                    os.kill(zygote["pid"], signal.SIGKILL)
+                    killed += 1
+        time.sleep(1)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        other = sum(statuses.values()) - statuses["201"] - statuses["503"]
+        return [
+            Figure(
+                f"zygote killed {killed} times during {sum(statuses.values())} creations",
+                f"{statuses['201']} made, {statuses['503']} refused, {other} otherwise",
+                "made or 503",
+                other == 0 and statuses["201"] > 0,
+            ),
+            Figure("the slowest of them", f"{max(times):.2f} s", "below 2 s", max(times) < 2),
+        ]
+
+
+PROMISES: dict[str, Callable[[Size], list[Figure]]] = {
+    "leaks": no_leaks,
+    "timeouts": timeouts,
+    "memory": memory,
+    "neighbour": neighbour,
+    "front killed": front_killed,
+    "zygote killed": zygote_killed,
+}
