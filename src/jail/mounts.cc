@@ -82,7 +82,7 @@ std::vector<Mount> mount_plan(const RootPlan& plan) {
     mounts.push_back({.source = "devpts",
                       .target = "dev/pts",
                       .type = "devpts",
-                      .flags = MS_NOSUID | MS_NOEXEC,
+                      .flags = MS_RDONLY | MS_NOSUID | MS_NOEXEC,  // terminals still come and go
                       .options = "newinstance,ptmxmode=0666,mode=0620"});
   for (Mount& mount : scratch_mounts(plan)) mounts.push_back(std::move(mount));
   return mounts;

@@ -32,6 +32,7 @@ struct WorkerPlan {
   std::uint64_t inodes = 0;
   std::uint64_t processes = 0;
   std::uint64_t data_bytes = 0;       // RLIMIT_DATA, where no cgroup limits memory; 0 = none
+  std::uint32_t uses = 0;             // workers that the shell has had before
   std::uint64_t ruleset_scratch = 0;  // filesystem_id() of what the ruleset names; 0 = not known
   std::uint32_t fail_at = 0;
 };

@@ -98,6 +98,7 @@ void become_worker(const Received& in, std::span<const sock_filter> filter, jail
       .inodes = request.inodes,
       .processes = request.processes,
       .data_bytes = request.data_bytes,
+      .uses = request.uses,
       .ruleset_scratch = request.scratch,
       .fail_at = request.fail_at};
   jail::WorkerEntry entry{.plan = plan,

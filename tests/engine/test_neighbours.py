@@ -189,8 +189,8 @@ TRACES = {
     "a flag": "fcntl.ioctl(os.open({path!r}, os.O_RDONLY), 0x40086602, struct.pack('i', 0x40))",
 }
 TRACES_ELSEWHERE = {
-    "shared memory": "libc.shmget(7, 4096, 0o1600)",
-    "semaphores": "libc.semget(7, 1, 0o1600)",
+    "a file that was removed": "open('/tmp/x', 'w').write('x'); os.remove('/tmp/x')",
+    "a file without a name": "os.close(os.open('/tmp', os.O_TMPFILE | os.O_RDWR))",
     "semaphores of libc": "import multiprocessing; keep = multiprocessing.Semaphore(1); "
     "open('/dev/shm/sem.x', 'w')",
 }
@@ -220,9 +220,8 @@ def traces() -> list[Any]:
 def test_scratch_that_nobody_touched_serves_again(keeper: Keeper, mode: str) -> None:
     if mode == "unprivileged":
         pytest.skip("needs root: shells are recycled by a cgroup's means")
-    touched_and_cleaned = "open('/tmp/x', 'w').write('x')\nimport os\nos.remove('/tmp/x')"
     used = []
-    for code in ("1", "x = [0] * 10**6", touched_and_cleaned):
+    for code in ("1", "x = [0] * 10**6", "import json, os; os.listdir('/tmp')"):
         one_shot(keeper, code)
         used.append(one_shot(keeper, WHICH_SCRATCH).texts)
 
