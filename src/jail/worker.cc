@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "jail/landlock.h"
@@ -167,12 +168,33 @@ std::uint64_t filesystem_id(int fd) {
   return id;
 }
 
+namespace {
+
+// Numbers of processes are counted up; the next one must not tell how many there were.
+Status reset_process_numbers(WorkerEntry& entry) {
+  constexpr unsigned long kFlags = MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  const auto remount = [&](unsigned long flags) {
+    return entry.sys(::mount, nullptr, "/proc/sys", nullptr, flags, nullptr);
+  };
+  if (remount(kFlags) != 0) return Error::from_errno("opening the kernel's settings");
+  const std::string last = std::to_string(kWorkerPid);
+  Fd file(entry.sys(::open, "/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC, 0));
+  if (!file || entry.sys(::write, file.get(), last.data(), last.size()) < 0)
+    return Error::from_errno("setting the last process number");
+  file.reset();  // one that is open for writing would keep the mount as it is
+  if (remount(kFlags | MS_RDONLY) != 0) return Error::from_errno("closing the kernel's settings");
+  return ok();
+}
+
+}  // namespace
+
 Status refresh_scratch(WorkerEntry& entry) {
   if (entry.plan.scratch == Scratch::kept) return ok();
   // New files must belong to the sandbox's ids: the ones this process has are not mapped here.
   if (entry.sys(::setresgid, kSandboxId, kSandboxId, kSandboxId) != 0 ||
       entry.sys(::setresuid, kSandboxId, kSandboxId, kSandboxId) != 0)
     return Error::from_errno("taking the sandbox ids");
+  if (Status s = reset_process_numbers(entry); !s) return s;
   // Always: its identifiers are counted up, too, and cannot be looked at without taking one.
   if (entry.sys(::unshare, CLONE_NEWIPC) != 0) return Error::from_errno("making an ipc namespace");
   // Most code leaves nothing; unmounting waits long for all other users of mounts on the machine.

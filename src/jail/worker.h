@@ -51,6 +51,9 @@ struct WorkerEntry {
   std::span<const sock_filter> filter;
 };
 
+// The worker's number in a shell, whose init is 1.
+inline constexpr int kWorkerPid = 2;
+
 // Where the session socket stays: high, so that closing "all" low descriptors does not hit it.
 inline constexpr int kSessionSocket = 1023;
 inline constexpr int kMaxDescriptors = 1024;

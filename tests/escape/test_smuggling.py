@@ -35,6 +35,7 @@ WAYS = {
     "abstract sockets": ("s = socket.socket(1); s.bind('\\0left'); s.listen()", "[line for line in text('/proc/net/unix').splitlines() if 'left' in line]"),
     "limits": ("import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)); os.umask(0); os.nice(3)", "(__import__('resource').getrlimit(7), os.umask(0), os.nice(0))"),
     "a stopped child": ("import signal\nif os.fork() == 0: os.kill(os.getpid(), signal.SIGSTOP)", "[p for p in os.listdir('/proc') if p.isdigit() and int(p) != os.getpid()]"),
+    "numbers of processes": ("for _ in range(100):\n    pid = os.fork()\n    if pid == 0: os._exit(0)\n    os.waitpid(pid, 0)", "(os.getpid(), __import__('subprocess').run(['sh', '-c', 'echo $$'], capture_output=True).stdout)"),
     "peak of memory": ("x = bytearray(200 << 20); x[::4096] = x[::4096]", "1"),
 }  # fmt: skip
 
