@@ -83,7 +83,7 @@ std::vector<Mount> mount_plan(const RootPlan& plan) {
                       .target = "dev/pts",
                       .type = "devpts",
                       .flags = MS_RDONLY | MS_NOSUID | MS_NOEXEC,  // terminals still come and go
-                      .options = "newinstance,ptmxmode=0666,mode=0620"});
+                      .options = "newinstance,ptmxmode=0666,mode=0620,max=64"});
   for (Mount& mount : scratch_mounts(plan)) mounts.push_back(std::move(mount));
   return mounts;
 }

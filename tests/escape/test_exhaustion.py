@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
+import socket
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -163,6 +167,112 @@ def test_ends(arena: Arena, case: Case) -> None:
 
 def test_after_these_the_server_is_as_before(arena: Arena) -> None:
     arena.is_as_before()
+
+
+# --- What the kernel counts for the host's user --------------------------------------------------
+
+BUFFERS = {
+    "TCP": """
+import socket
+door = socket.create_server(('127.0.0.1', 0))
+keep = []
+for _ in range(100):
+    one = socket.socket(); one.setsockopt(1, 7, 1 << 22); one.connect(door.getsockname())
+    keep.append((one, door.accept())); one.setblocking(False)
+    try:
+        while True: one.send(bytes(1 << 16))
+    except BlockingIOError: pass
+""",
+    "UDP": """
+import socket
+keep = [socket.socket(2, 2) for _ in range(400)]
+for one in keep: one.bind(('127.0.0.1', 0)); one.setblocking(False)
+for one in keep:
+    for _ in range(4):
+        try: keep[0].sendto(bytes(60000), one.getsockname())
+        except OSError: pass
+""",
+}
+
+
+def buffers_mb(protocol: str) -> float:
+    """What this protocol holds on the whole machine."""
+    for line in Path("/proc/net/sockstat").read_text().splitlines():
+        if line.startswith(f"{protocol}:"):
+            return int(line.split()[-1]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+    return 0.0
+
+
+@pytest.mark.parametrize("protocol", BUFFERS)
+def test_buffers_of_sockets_are_limited(battle: Arena, protocol: str) -> None:
+    if battle.mode == "unprivileged":
+        pytest.skip("needs root: memory is limited by cgroups")
+    with battle.session(limits=SMALL) as session:
+        before = buffers_mb(protocol)
+        ran = session.run(BUFFERS[protocol] + "None", timeout_s=20)
+        held = buffers_mb(protocol) - before
+        assert ran["outcome"] in ("ok", "oom"), ran
+    note(
+        "R16",
+        f"fills buffers of {protocol}",
+        "32 MiB",
+        "32 MiB" if held < 48 else held,
+        battle.mode,
+    )
+    assert held < 48, f"{held} MiB outside of its limit"
+
+
+def test_inotify_is_left_to_others(battle: Arena) -> None:
+    code = (
+        FILL
+        + """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def one(n):
+    if libc.inotify_init() < 0: raise OSError(ctypes.get_errno(), '')
+    print(n + 1)
+until_refused(one)
+None
+"""
+    )
+    everything = int(Path("/proc/sys/fs/inotify/max_user_instances").read_text())
+    with contextlib.ExitStack() as stack:
+        sessions = [stack.enter_context(battle.session()) for _ in range(everything // 8 + 2)]
+        taken = [len(session.run(code)["stdout"].split()) for session in sessions]
+    note("R17", "takes all inotify of the host's user", "4 each", max(taken), battle.mode)
+    assert max(taken) <= 4 and taken[1] > 0
+    assert sum(taken) <= everything // 2
+
+
+def test_terminals_are_left_to_others(battle: Arena) -> None:
+    code = (
+        FILL
+        + "print(until_refused(lambda n: os.open('/dev/pts/ptmx', os.O_RDWR)))\nlen(os.listdir('/dev/pts'))"
+    )
+    with battle.session() as session:
+        ran = session.run(code)
+    note("R18", "takes all terminals of the host", "ENOSPC", ran["stdout"].strip(), battle.mode)
+    assert ran["stdout"].strip() == "ENOSPC"
+    assert int(ran["results"][0]["text/plain"]) <= 65
+
+
+def test_the_server_is_not_reached_from_inside(battle: Arena) -> None:
+    code = f"""
+import errno, socket
+seen = []
+for host in ('127.0.0.1', 'localhost', '0.0.0.0', '::1'):
+    try: socket.create_connection((host, {battle.server.port}), 2); seen.append('connected')
+    except OSError as error: seen.append(errno.errorcode.get(error.errno, str(error)))
+door = socket.create_server(('0.0.0.0', 47113)); door.listen()
+print(*seen)
+"""
+    with battle.session() as session:
+        seen = set(session.run(code)["stdout"].split())
+        with pytest.raises(OSError):
+            socket.create_connection(("127.0.0.1", 47113), 2)
+    note("N01", "connects to the server from inside", "ECONNREFUSED", sorted(seen), battle.mode)
+    note("N10", "listens for the host", "not reached", "not reached", battle.mode)
+    assert seen <= {"ECONNREFUSED", "EADDRNOTAVAIL", "EACCES"}
 
 
 # --- Output ----------------------------------------------------------------------------------------
