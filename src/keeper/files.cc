@@ -53,6 +53,10 @@ Error plainly(std::string_view doing) {
     return Error{.code = Code::conflict,
                  .message = "its permissions do not allow that",
                  .remedy = "let code in the session change them, for instance with os.chmod"};
+  if (error == EAGAIN)
+    return Error{.code = Code::conflict,
+                 .message = "code in the session holds a lease on it",
+                 .remedy = "let that code go, then try again"};
   if (error == ENXIO)
     return Error{.code = Code::conflict,
                  .message = "it is no regular file",

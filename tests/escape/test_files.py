@@ -53,6 +53,7 @@ SPECIAL = {
     "zero": "os.symlink('/dev/zero', 'x')",
     "directory": "os.mkdir('x')",
     "shut": "open('x', 'w'); os.chmod('x', 0)",
+    "leased": "import fcntl; f = open('x', 'w'); fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_WRLCK)",
 }
 
 
