@@ -105,14 +105,21 @@ class Arena:
 
     def __init__(self, mode: str) -> None:
         self.mode = mode
+        self._victim: Session | None = None
         # Without a pool of workers one-shots run in the shells of earlier one-shots.
         user = NOBODY if mode == "unprivileged" and ROOT else None
         self.server = Server("--pool", "0", "--shells", "2", "--recycled", "1", user=user)
+        try:
+            self._settle()
+        except BaseException:
+            self.server.end()
+            raise
+
+    def _settle(self) -> None:
         self.neighbour = self.server.create(name="neighbour")
         ran = self.neighbour.run("secret = 'pearl'\nopen('kept', 'w').write(secret)\nbeats = 0")
         assert ran["outcome"] == "ok", ran
         self.beats = 0
-        self._victim: Session | None = None
         self.one_shot("1")
         self.before = self.settled_count()
 
