@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -84,21 +85,25 @@ Status Cgroup::set_memory(std::uint64_t bytes) {
   const CgroupOffer& memory = roots_->host.memory;
   if (!memory) return not_offered("limiting memory", memory);
   const std::string text = std::to_string(bytes);
-  const auto swapless = [&](const char* file, std::string_view value) {
+  const auto optional = [&](const char* file, std::string_view value) {
     Status done = write(memory, file, value);
-    return done || done.error().code == Code::not_found ? ok() : done;  // no swap accounting
+    return done || done.error().code == Code::not_found ? ok() : done;  // not accounted here
   };
   Status done;
   if (is_v2(memory)) {
     done = write(memory, "memory.max", text);
-    if (done) done = swapless("memory.swap.max", "0");
+    if (done) done = optional("memory.swap.max", "0");
   } else {
     // Memory and swap together may never be below memory alone: raise the sum first, lower it last.
     done = write(memory, "memory.limit_in_bytes", text);
     const bool raise = !done && done.error().code == Code::invalid_argument;
     if (raise || done)
-      if (Status both = swapless("memory.memsw.limit_in_bytes", text); !both || !raise) done = both;
+      if (Status both = optional("memory.memsw.limit_in_bytes", text); !both || !raise) done = both;
     if (raise) done = write(memory, "memory.limit_in_bytes", text);
+    // What TCP and UDP hold is counted apart, and without a limit of its own not at all.
+    constexpr std::uint64_t kMostBuffers = 32u << 20;
+    const std::string buffers = std::to_string(std::min(bytes, kMostBuffers));
+    if (done) done = optional("memory.kmem.tcp.limit_in_bytes", buffers);
   }
   if (!done) return std::move(done.error()).during("limiting memory");
   return ok();

@@ -26,7 +26,7 @@ void add_proc(std::vector<Mount>& mounts) {
         "proc/kmsg", "proc/sched_debug", "proc/interrupts", "proc/slabinfo", "proc/modules",
         "proc/cmdline"})
     mounts.push_back(
-        {.kind = MountKind::bind, .source = "/dev/null", .target = name, .optional = true});
+        {.kind = MountKind::rebind, .source = "dev/null", .target = name, .optional = true});
   mounts.push_back({.kind = MountKind::rebind,
                     .source = "proc/sys",
                     .target = "proc/sys",
@@ -34,11 +34,12 @@ void add_proc(std::vector<Mount>& mounts) {
 }
 
 void add_devices(std::vector<Mount>& mounts) {
+  // They are the host's own inodes: read-only keeps their times, and nothing else, from changing.
   for (const char* name : {"dev/null", "dev/zero", "dev/full", "dev/random", "dev/urandom"})
     mounts.push_back({.kind = MountKind::bind,
                       .source = std::string("/") + name,
                       .target = name,
-                      .flags = MS_NOSUID | MS_NOEXEC});
+                      .flags = MS_RDONLY | MS_NOSUID | MS_NOEXEC});
 }
 
 }  // namespace
@@ -75,14 +76,14 @@ std::vector<Mount> mount_plan(const RootPlan& plan) {
                     .type = "overlay",
                     .flags = MS_RDONLY | MS_NOSUID | MS_NODEV,
                     .options = lowerdir(plan.layers)});
-  if (plan.kind == RootKind::session) add_proc(mounts);
   add_devices(mounts);
+  if (plan.kind == RootKind::session) add_proc(mounts);  // covered with the device above
   if (plan.kind == RootKind::session)
     mounts.push_back({.source = "devpts",
                       .target = "dev/pts",
                       .type = "devpts",
-                      .flags = MS_NOSUID | MS_NOEXEC,
-                      .options = "newinstance,ptmxmode=0666,mode=0620"});
+                      .flags = MS_RDONLY | MS_NOSUID | MS_NOEXEC,  // terminals still come and go
+                      .options = "newinstance,ptmxmode=0666,mode=0620,max=64"});
   for (Mount& mount : scratch_mounts(plan)) mounts.push_back(std::move(mount));
   return mounts;
 }

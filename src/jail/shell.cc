@@ -10,7 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <string_view>
+#include <utility>
 
 #include "base/packet.h"
 #include "jail/landlock.h"
@@ -55,6 +58,21 @@ Status forbid_namespaces(Sys& sys, const std::string& proc) {
   return ok();
 }
 
+// The kernel counts these for the user on the host, too: without a limit here, one session takes
+// them all from its neighbours and from the host itself.
+Status limit_inotify(Sys& sys, const std::string& proc) {
+  constexpr std::pair<const char*, std::string_view> kLimits[] = {{"instances", "4"},
+                                                                  {"watches", "2048"}};
+  for (const auto& [what, most] : kLimits) {
+    const std::string path = proc + "/sys/user/max_inotify_" + what;
+    Fd file(sys(::open, path.c_str(), O_WRONLY | O_CLOEXEC, 0));
+    if (!file && errno == ENOENT) continue;  // a kernel without inotify
+    if (!file || sys(::write, file.get(), most.data(), most.size()) < 0)
+      return Error::from_errno("limiting inotify");
+  }
+  return ok();
+}
+
 }  // namespace
 
 Status enter_cgroups(ShellBuild& build) {
@@ -87,8 +105,10 @@ Status mount_tree(Sys& sys, const std::vector<Mount>& mounts, const std::string&
         if (sys(::mount, mount.source.c_str(), target.c_str(), mount.type.c_str(), mount.flags,
                 static_cast<const void*>(mount.options.c_str())) != 0)
           return Error::from_errno("mounting " + mount.type + " on /" + mount.target);
-        if (mount.type == "proc")
+        if (mount.type == "proc") {
           if (Status done = forbid_namespaces(sys, target); !done) return done;
+          if (Status done = limit_inotify(sys, target); !done) return done;
+        }
         break;
       case MountKind::directory:
         if (sys(::mkdir, target.c_str(), static_cast<mode_t>(mount.flags)) != 0 ||

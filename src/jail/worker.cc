@@ -11,8 +11,6 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/sem.h>
-#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -22,6 +20,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "jail/landlock.h"
@@ -118,19 +117,27 @@ bool is_as_made(const ScratchDirectory& made) {
          ::futimens(directory.get(), nullptr) == 0;
 }
 
+// The number of the next inode: the filesystem counts them up, so it tells how many there ever were,
+// and so do the places of files in a directory.
+std::uint64_t take_inode_number() {
+  const Fd file(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  struct stat info {};
+  return file && ::fstat(file.get(), &info) == 0 ? info.st_ino : 0;
+}
+
 // Nothing is left of earlier workers in the scratch space: one filesystem, in which no block and no
 // inode is used but those it was made with (what extended attributes and open files need counts,
-// too), whose directories are as they were made; and no System V object. The policy denies queues.
-bool is_untouched() {
+// too), whose directories are as they were made, and which never held anything else: not even what
+// was removed again. Each look takes one inode; how many there were is known from the use of the
+// shell that made the filesystem, which is in its size (see refresh_scratch).
+bool is_untouched(const WorkerPlan& plan) {
   struct statfs space {};
   if (::statfs("/tmp", &space) != 0 || space.f_type != TMPFS_MAGIC ||
-      space.f_bfree != space.f_blocks || space.f_ffree + kScratchInodes != space.f_files)
+      space.f_bfree != space.f_blocks || space.f_ffree + kScratchInodes != space.f_files ||
+      space.f_files < plan.inodes || space.f_files >= plan.inodes + plan.uses)
     return false;
-  shm_info memory{};
-  seminfo semaphores{};
-  return std::ranges::all_of(kScratch, is_as_made) &&
-         ::shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&memory)) >= 0 && memory.used_ids == 0 &&
-         ::semctl(0, 0, SEM_INFO, &semaphores) >= 0 && semaphores.semusz == 0;
+  const std::uint64_t looks = plan.inodes + plan.uses - space.f_files;  // this one included
+  return std::ranges::all_of(kScratch, is_as_made) && take_inode_number() == kScratchInodes + looks;
 }
 
 // Rules name inodes: those of a scratch space that was replaced are of no use.
@@ -161,20 +168,43 @@ std::uint64_t filesystem_id(int fd) {
   return id;
 }
 
+namespace {
+
+// Numbers of processes are counted up; the next one must not tell how many there were.
+Status reset_process_numbers(WorkerEntry& entry) {
+  constexpr unsigned long kFlags = MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  const auto remount = [&](unsigned long flags) {
+    return entry.sys(::mount, nullptr, "/proc/sys", nullptr, flags, nullptr);
+  };
+  if (remount(kFlags) != 0) return Error::from_errno("opening the kernel's settings");
+  const std::string last = std::to_string(kWorkerPid);
+  Fd file(entry.sys(::open, "/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC, 0));
+  if (!file || entry.sys(::write, file.get(), last.data(), last.size()) < 0)
+    return Error::from_errno("setting the last process number");
+  file.reset();  // one that is open for writing would keep the mount as it is
+  if (remount(kFlags | MS_RDONLY) != 0) return Error::from_errno("closing the kernel's settings");
+  return ok();
+}
+
+}  // namespace
+
 Status refresh_scratch(WorkerEntry& entry) {
   if (entry.plan.scratch == Scratch::kept) return ok();
   // New files must belong to the sandbox's ids: the ones this process has are not mapped here.
   if (entry.sys(::setresgid, kSandboxId, kSandboxId, kSandboxId) != 0 ||
       entry.sys(::setresuid, kSandboxId, kSandboxId, kSandboxId) != 0)
     return Error::from_errno("taking the sandbox ids");
+  if (Status s = reset_process_numbers(entry); !s) return s;
+  // Always: its identifiers are counted up, too, and cannot be looked at without taking one.
+  if (entry.sys(::unshare, CLONE_NEWIPC) != 0) return Error::from_errno("making an ipc namespace");
   // Most code leaves nothing; unmounting waits long for all other users of mounts on the machine.
-  if (is_untouched()) return is_ruleset_good(entry) ? ok() : renew_ruleset(entry);
+  if (is_untouched(entry.plan)) return is_ruleset_good(entry) ? ok() : renew_ruleset(entry);
   for (const char* target : {"/home/sandbox", "/dev/shm", "/tmp", "/tmp"})
     if (entry.sys(::umount2, target, MNT_DETACH) != 0)
       return Error::from_errno("removing the old scratch space");
-  const RootPlan root{.disk_bytes = entry.plan.disk_bytes, .inodes = entry.plan.inodes};
+  const RootPlan root{.disk_bytes = entry.plan.disk_bytes,
+                      .inodes = entry.plan.inodes + entry.plan.uses};
   if (Status s = mount_tree(entry.sys, scratch_mounts(root), ""); !s) return s;
-  if (entry.sys(::unshare, CLONE_NEWIPC) != 0) return Error::from_errno("making an ipc namespace");
   return renew_ruleset(entry);
 }
 

@@ -32,6 +32,7 @@ struct WorkerPlan {
   std::uint64_t inodes = 0;
   std::uint64_t processes = 0;
   std::uint64_t data_bytes = 0;       // RLIMIT_DATA, where no cgroup limits memory; 0 = none
+  std::uint32_t uses = 0;             // workers that the shell has had before
   std::uint64_t ruleset_scratch = 0;  // filesystem_id() of what the ruleset names; 0 = not known
   std::uint32_t fail_at = 0;
 };
@@ -49,6 +50,9 @@ struct WorkerEntry {
   std::array<Fd, kMaxCgroups> cgroups;  // v1 groups to join; see jail/cgroup.h
   std::span<const sock_filter> filter;
 };
+
+// The worker's number in a shell, whose init is 1.
+inline constexpr int kWorkerPid = 2;
 
 // Where the session socket stays: high, so that closing "all" low descriptors does not hit it.
 inline constexpr int kSessionSocket = 1023;

@@ -19,6 +19,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/packet.h"
@@ -259,6 +260,19 @@ void serve_one(int control, const Packet& packet, const BuilderConfig& config, i
   if (!send_packet(control, lost.take())) ::_exit(0);
 }
 
+// All sessions together get half of the inotify that the kernel grants the keeper's user on the host,
+// whom it charges for them.
+Status leave_inotify_to_host(int proc) {
+  for (const std::string what : {"instances", "watches"}) {
+    Result<std::string> all = read_file(proc, ("sys/fs/inotify/max_user_" + what).c_str());
+    if (!all && all.error().code == Code::not_found) continue;  // a kernel without inotify
+    if (!all) return std::move(all.error());
+    const std::string half = std::to_string(std::strtoul(all->c_str(), nullptr, 10) / 2);
+    if (Status s = write_file(proc, ("sys/user/max_inotify_" + what).c_str(), half); !s) return s;
+  }
+  return ok();
+}
+
 // The builder itself: inside the outer namespaces, a child of the keeper.
 [[noreturn]] void serve(const BuilderConfig& config, int control) {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) ::_exit(125);
@@ -275,6 +289,10 @@ void serve_one(int control, const Packet& packet, const BuilderConfig& config, i
       ::_exit(125);
     }
     proc = Fd(::open("proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+  if (Status s = leave_inotify_to_host(proc.get()); !s) {
+    (void)send_packet(control, std::move(s.error()).during("builder: limiting inotify").pack());
+    ::_exit(125);
   }
   if (!send_packet(control, "ready")) ::_exit(125);
   for (;;) {

@@ -19,7 +19,8 @@ namespace vitrine::keeper {
 namespace {
 
 constexpr std::size_t kMaxPath = 4096;
-constexpr std::size_t kPageEntries = 200;       // 200 names of 255 bytes fit a control packet
+constexpr std::size_t kPageBytes = 48 * 1024;   // of entries; they must fit a control packet
+constexpr std::size_t kEntryBytes = 32;         // what an entry takes beside its name, at most
 constexpr std::size_t kMaxDirectory = 200'000;  // more than a session's inodes by default
 constexpr int kMaxDepth = 64;
 
@@ -62,6 +63,10 @@ Error plainly(std::string_view doing) {
       return Error{.code = Code::conflict,
                    .message = "its permissions do not allow it",
                    .remedy = "change them in the session, with os.chmod, or choose another path"};
+    case EAGAIN:
+      return Error{.code = Code::conflict,
+                   .message = "code in the session holds a lease on it",
+                   .remedy = "let that code go, then try again"};
     case ENOTDIR:
       return Error{.code = Code::not_found, .message = "a part of the path is no directory"};
     case ETXTBSY:
@@ -263,10 +268,16 @@ Result<wire::FilesListed> list_files(const Home& home, const std::string& path,
     if (names.size() == kMaxDirectory) return Error{Code::over_limit, "the directory is too big"};
     names.emplace_back(entry->d_name);
   }
+  constexpr std::size_t kMost = kPageBytes / kEntryBytes;
+  const std::size_t sorted = std::min(names.size(), kMost);
+  std::ranges::partial_sort(names, names.begin() + static_cast<std::ptrdiff_t>(sorted));
+  std::size_t count = 0;
+  for (std::size_t bytes = 0; count < sorted; ++count) {
+    bytes += kEntryBytes + names[count].size();
+    if (bytes > kPageBytes) break;
+  }
   wire::FilesListed listed;
-  listed.more = names.size() > kPageEntries;
-  const std::size_t count = std::min(names.size(), kPageEntries);
-  std::ranges::partial_sort(names, names.begin() + static_cast<std::ptrdiff_t>(count));
+  listed.more = names.size() > count;
   for (std::size_t i = 0; i < count; ++i) {
     struct stat info {};
     if (::fstatat(::dirfd(stream->get()), names[i].c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)

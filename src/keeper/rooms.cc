@@ -125,6 +125,7 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
       .processes = shell->limits.processes,
       .data_bytes = limited ? 0 : shell->limits.memory_bytes,
       .scratch = shell->scratch,
+      .uses = shell->uses,
       .fail_at = faults_ ? faults_() : 0,
       .recycled = shell->uses > 0 && source != Source::warm ? std::uint8_t{1} : std::uint8_t{0},
       .rehearse = rehearse == Rehearse::yes ? std::uint8_t{1} : std::uint8_t{0},
@@ -336,7 +337,8 @@ void Rooms::vacate(Shell* shell, int tries, std::function<void(Vacant)> then) {
 void Rooms::recycle(Shell* shell, std::function<void()> gone) {
   vacate(shell, kVacateTries, [this, shell, gone = std::move(gone)](Vacant vacant) {
     // Asked only now: while it lived it could still open a connection.
-    if (vacant == Vacant::no || used_the_network(*shell)) return shells_.retire(shell, gone);
+    if (vacant == Vacant::no || used_the_network(*shell) || left_network_traces(*shell))
+      return shells_.retire(shell, gone);
     (void)shell->cgroup->reset_peak();
     shell->home.reset();  // of the scratch space that the next worker replaces
     shell->on_init_gone = [this, shell] {
@@ -379,6 +381,43 @@ bool Rooms::used_the_network(const Shell& shell) const {
   unsigned long received = 1;
   if (at != std::string::npos) std::sscanf(devices->c_str() + at, "lo: %lu", &received);
   return received != 0;
+}
+
+namespace {
+
+// Whether every counter in a file like /proc/net/snmp is still zero. Lines name counters or count
+// them; the first of Ip and Tcp are settings.
+bool counts_nothing(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    int settings = line.starts_with("Ip:") ? 2 : line.starts_with("Tcp:") ? 4 : 0;
+    for (bool first = true; !line.empty(); first = false) {
+      const std::size_t space = std::min(line.find_first_of(" \t"), line.size());
+      const std::string_view word = line.substr(0, space);
+      line.remove_prefix(std::min(space + 1, line.size()));
+      if (first || word.empty() || settings-- > 0) continue;
+      if ((word[0] == '-' || (word[0] >= '0' && word[0] <= '9')) && word != "0") return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+// What outlives sockets, and the next one-shot could read: counters of packets that found no way,
+// and labels of IPv6 flows, which linger. Nothing of it passes the loopback device.
+bool Rooms::left_network_traces(const Shell& shell) const {
+  const std::string net = "/proc/" + std::to_string(shell.init) + "/net/";
+  for (const char* name : {"snmp", "snmp6", "netstat"}) {
+    Result<std::string> counters = read_file(AT_FDCWD, (net + name).c_str(), 64 * 1024);
+    if (counters ? !counts_nothing(*counters) : counters.error().code != Code::not_found)
+      return true;
+  }
+  Result<std::string> labels = read_file(AT_FDCWD, (net + "ip6_flowlabel").c_str(), 64 * 1024);
+  if (!labels) return labels.error().code != Code::not_found;  // a kernel without IPv6
+  return labels->find('\n') + 1 < labels->size();
 }
 
 void Rooms::refresh(std::unique_ptr<Room> room, Take taken) {

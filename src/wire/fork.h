@@ -16,13 +16,15 @@ struct ForkRequest {
   std::uint64_t processes = 0;
   std::uint64_t data_bytes = 0;
   std::uint64_t scratch = 0;  // the filesystem that the ruleset was made for; 0 = not known
+  std::uint32_t uses = 0;     // workers that the shell has had before
+  std::uint32_t zero = 0;
   std::uint32_t fail_at = 0;
   std::uint8_t recycled = 0;
   std::uint8_t rehearse = 0;
   std::uint8_t has_ruleset = 0;
   std::uint8_t has_cgroup = 0;
 };
-static_assert(sizeof(ForkRequest) == 56);
+static_assert(sizeof(ForkRequest) == 64);
 
 // zygote -> keeper. `request` 0 = the zygote is warm. The worker's pid travels as SCM_CREDENTIALS, so
 // that the kernel translates it: the zygote lives in another pid namespace than the keeper.

@@ -54,8 +54,14 @@ bool receive(int control, Received& in) {
 
 // A child of the keeper, not of the zygote: it outlives zygotes and its status goes to the keeper.
 // glibc caches the thread id; the kernel writes the child's own over it.
-pid_t fork_sibling(int* thread_id, int cgroup) {
+// In a shell that was used before it takes the number that the first had.
+pid_t fork_sibling(int* thread_id, int cgroup, bool recycled) {
+  const pid_t first = jail::kWorkerPid;
   clone_args args{};
+  if (recycled) {
+    args.set_tid = reinterpret_cast<std::uintptr_t>(&first);
+    args.set_tid_size = 1;
+  }
   args.flags = CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
   args.child_tid = reinterpret_cast<std::uintptr_t>(thread_id);
   if (cgroup >= 0) {
@@ -98,6 +104,7 @@ void become_worker(const Received& in, std::span<const sock_filter> filter, jail
       .inodes = request.inodes,
       .processes = request.processes,
       .data_bytes = request.data_bytes,
+      .uses = request.uses,
       .ruleset_scratch = request.scratch,
       .fail_at = request.fail_at};
   jail::WorkerEntry entry{.plan = plan,
@@ -143,7 +150,7 @@ Result<Forked> serve_forks(int control, std::span<const sock_filter> zygote_filt
       const int cgroup = in.request.has_cgroup != 0
                              ? in.fds[static_cast<std::size_t>(4 + in.request.has_ruleset)]
                              : -1;
-      pid = sys(fork_sibling, thread_id, cgroup);
+      pid = sys(fork_sibling, thread_id, cgroup, in.request.recycled != 0);
       if (pid == 0) {
         sys.skip(1);  // the zygote's return
         become_worker(in, worker_filter, sys);

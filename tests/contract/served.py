@@ -96,9 +96,14 @@ class Server:
     """vitrine-keeper with its front, in a directory of its own."""
 
     def __init__(
-        self, *options: str, front: tuple[str, ...] = (), directory: Path | None = None
+        self,
+        *options: str,
+        front: tuple[str, ...] = (),
+        directory: Path | None = None,
+        user: int | None = None,
     ) -> None:
-        """`options` are the keeper's, `front` those of the front."""
+        """`options` are the keeper's, `front` those of the front; `user`: an ordinary one to run it
+        as, if this process may choose."""
         global _count
         _count += 1
         self.name = f"contract-{os.getpid()}-{_count}"
@@ -112,6 +117,10 @@ class Server:
         command += ["--listen", "127.0.0.1:0", "--data", str(self.data)]
         if IMAGE.exists():
             command += ["--image", str(IMAGE)]
+        ids: dict[str, Any] = {}
+        if user is not None:
+            os.chown(self.directory, user, user)
+            ids = {"user": user, "group": user, "extra_groups": ()}
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [*command, *options, "--", "--data", str(self.data), *front],
@@ -119,6 +128,7 @@ class Server:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 cwd="/",
+                **ids,
             )
         assert self.process.stdout is not None
         ready, _, _ = select.select([self.process.stdout], [], [], SAFETY)

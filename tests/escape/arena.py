@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where attacks take place: a real server with a victim, a neighbour that must not notice, and a
+count of everything the server owns, which must be the same afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / folder) for folder in ("contract", "faults")]
+
+import census  # noqa: E402
+from served import Server, Session, until  # noqa: E402
+
+NOBODY = 65534
+ROOT = os.geteuid() == 0
+MODES = ("root", "unprivileged")
+SCRIPTS = HERE / "scripts"
+PROBES = HERE.parent / "engine" / "victims" / "probes.py"
+
+# The scripts import what they share without a file, which would be a trace of its own.
+_PREFACE = """
+import sys as _sys, types as _types
+for _name, _text in {modules!r}.items():
+    _module = _types.ModuleType(_name)
+    _sys.modules[_name] = _module
+    exec(compile(_text, _name + ".py", "exec"), _module.__dict__)
+"""
+
+
+def preface() -> str:
+    modules = {"probes": PROBES.read_text(), "tools": (HERE / "tools.py").read_text()}
+    return _PREFACE.format(modules=modules)
+
+
+@dataclass
+class Attack:
+    """A script: `# F01: what it does`, then `# NAME: A|B` for each thing it tells."""
+
+    path: Path
+    id: str
+    title: str
+    expected: dict[str, set[str]]
+    options: set[str]
+
+    @classmethod
+    def read(cls, path: Path) -> Attack:
+        head, expected, options = "", {}, set()
+        for line in path.read_text().splitlines():
+            if not line.startswith("#"):
+                break
+            text = line.lstrip("# ")
+            if text.startswith("SPDX"):
+                continue
+            if not head:
+                head = text
+            elif text.startswith("only "):
+                options.add(text)
+            elif found := re.match(r"(\w+): (.*)$", text):
+                expected[found[1]] = set(found[2].split("|"))
+        number, _, title = head.partition(": ")
+        return cls(path, number, title, expected, options)
+
+    @property
+    def code(self) -> str:
+        return preface() + self.path.read_text()
+
+
+def attacks() -> list[Attack]:
+    return [Attack.read(path) for path in sorted(SCRIPTS.glob("*.py"))]
+
+
+def flat(value: Any) -> list[str]:
+    """Everything in it, as text."""
+    if isinstance(value, dict):
+        return [text for one in value.values() for text in flat(one)]
+    if isinstance(value, list):
+        return [text for one in value for text in flat(one)] or ["nothing"]
+    return [str(value)]
+
+
+# What the table at the end shows: attack -> (expected, seen, where)
+rows: dict[tuple[str, str], dict[str, Any]] = {}
+
+
+def note(number: str, title: str, expected: str, seen: Any, where: str) -> None:
+    row = rows.setdefault((number, title), {"expected": expected, "seen": set(), "where": set()})
+    row["seen"] |= set(flat(seen))
+    row["where"].add(where)
+
+
+class Arena:
+    """One server of one mode."""
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+        self._victim: Session | None = None
+        # Without a pool of workers one-shots run in the shells of earlier one-shots.
+        user = NOBODY if mode == "unprivileged" and ROOT else None
+        self.server = Server("--pool", "0", "--shells", "2", "--recycled", "1", user=user)
+        try:
+            self._settle()
+        except BaseException:
+            self.server.end()
+            raise
+
+    def _settle(self) -> None:
+        self.neighbour = self.server.create(name="neighbour")
+        ran = self.neighbour.run("secret = 'pearl'\nopen('kept', 'w').write(secret)\nbeats = 0")
+        assert ran["outcome"] == "ok", ran
+        self.beats = 0
+        self.one_shot("1")
+        self.before = self.settled_count()
+
+    def run_in(self, place: str, code: str, **fields: Any) -> dict[str, Any]:
+        if place == "session":
+            return self.victim().run(code, **fields)
+        return self.one_shot(code, **fields)
+
+    def one_shot(self, code: str, **fields: Any) -> dict[str, Any]:
+        """In the shell of the one before, where shells are used again: with cgroups."""
+        if self.mode == "root" and not self.has_used_shell():
+            self._run("1")
+            assert self.has_used_shell(), "no shell is used again"
+        return self._run(code, **fields)
+
+    def has_used_shell(self) -> bool:
+        return bool(until(lambda: self.server.info()["pools"]["recycled"], 0.5))
+
+    def _run(self, code: str, **fields: Any) -> dict[str, Any]:
+        answer = self.server.post("/v1/run", {"code": code, **fields})
+        assert answer.status == 200, answer
+        return dict(answer.json)
+
+    def victim(self) -> Session:
+        """A session for the scripts that leave it usable."""
+        if self._victim is None:
+            self._victim = self.server.create(name="victim")
+        return self._victim
+
+    @contextlib.contextmanager
+    def session(self, **fields: Any) -> Iterator[Session]:
+        """One for this attack alone."""
+        one = self.server.create(**fields)
+        try:
+            yield one
+        finally:
+            assert one.delete().status in (204, 404)
+
+    # ---- what must not change
+
+    def is_neighbour_well(self) -> None:
+        self.beats += 1
+        ran = self.neighbour.run(
+            "beats += 1\n(secret, open('kept').read(), beats, __import__('os').listdir('.'))"
+        )
+        wanted = f"('pearl', 'pearl', {self.beats}, ['kept'])"
+        assert [one["text/plain"] for one in ran["results"]] == [wanted], ran
+
+    def count(self) -> census.Census:
+        info = self.server.info()
+        roles = census.Roles(
+            keeper=info["processes"]["keeper"],
+            builder=info["processes"]["builder"],
+            foundation=info["processes"]["foundation"],
+            zygotes={one["variant"]: one["pid"] for one in info["zygotes"]},
+        )
+        outer = census.namespace(roles.foundation, "user")
+        found = census.take(roles, self.server.name, outer, [self.server.directory])
+        front = info["processes"]["front"]
+        found.counts["descriptors of the front"] = census.descriptors(front)
+        found.counts["who"] = Counter({f"keeper {roles.keeper}": 1, f"front {front}": 1})
+        # Long results of ended sessions are kept for a while, by design.
+        for name in [one for one in found.counts["files"] if "/blobs/" in one]:
+            del found.counts["files"][name]
+        return found
+
+    def drop_victim(self) -> None:
+        if self._victim is not None:
+            assert self._victim.delete().status == 204
+            self._victim = None
+
+    def settled_count(self) -> census.Census:
+        """After the pools are full again."""
+        seen = [self.count()]
+
+        def same() -> bool:
+            seen.append(self.count())
+            return not seen[-2].difference(seen[-1])
+
+        assert until(same, 20), seen[-2].difference(seen[-1])
+        return seen[-1]
+
+    def is_as_before(self) -> None:
+        """The server owns what it owned before the attack, and the neighbour noticed nothing."""
+        assert self.server.alive(), "the keeper died"
+        self.is_neighbour_well()
+        self.drop_victim()
+        self.one_shot("1")  # so that there is one used shell again
+        left: list[str] = []
+
+        def nothing_left() -> bool:
+            left[:] = self.before.difference(self.count())
+            return not left
+
+        assert until(nothing_left, 8), left
+
+    def end(self) -> None:
+        try:
+            self.is_as_before()
+            self.neighbour.delete()
+            verdict = self.server.stop()
+            assert verdict == (0, []), f"{verdict}\n{self.server.read_log()}"
+        finally:
+            self.server.end()
+
+
+running: dict[str, Arena] = {}
+
+
+def arena_of(mode: str) -> Arena:
+    if mode == "root" and not ROOT:
+        pytest.skip("needs root: the privileged server")
+    if mode not in running or not running[mode].server.alive():
+        running[mode] = Arena(mode)
+    return running[mode]
+
+
+def told(execution: dict[str, Any]) -> dict[str, Any]:
+    """What a script reported: its last line."""
+    assert execution["outcome"] == "ok", execution
+    return dict(json.loads(execution["stdout"].splitlines()[-1]))
