@@ -31,14 +31,20 @@ class Server:
     """A server in use by this process; made by `vitrine.local()`."""
 
     def __init__(
-        self, address: Address, guardian: subprocess.Popen[bytes] | None, pid: int
+        self,
+        address: Address,
+        guardian: subprocess.Popen[bytes] | None,
+        pid: int,
+        *,
+        default: bool,
     ) -> None:
         self._address = address
         self._guardian = guardian
         self.pid = pid
         """The server's process, or 0 if it was running already."""
-        self._is_default = True
-        local_addresses.append(address)
+        self._is_default = default
+        if default:
+            local_addresses.append(address)
 
     @property
     def url(self) -> str:
@@ -92,6 +98,7 @@ def local(
     options: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
     timeout: float = 60.0,
+    default: bool = True,
 ) -> Server:
     """The server that runs at the default address; if none does, one that is started for us.
 
@@ -111,10 +118,11 @@ def local(
         options: more arguments for `vitrine serve`.
         env: more environment variables for it.
         timeout: seconds for its start.
+        default: whether `Sandbox()` and `vitrine.run()` use it meanwhile.
     """
     address = find_address()
     if not private and _is_vitrine(address):
-        return Server(address, None, 0)
+        return Server(address, None, 0, default=default)
     found = find_program(program)
     command = [str(found), "serve", "--listen", "127.0.0.1:0", "--pool", str(pool)]
     image = image or os.environ.get("VITRINE_IMAGE")
@@ -137,7 +145,7 @@ def local(
         _stop(guardian)
         shutil.rmtree(directory, ignore_errors=True)
         raise
-    return Server(Address(url, _read_token(data)), guardian, pid)
+    return Server(Address(url, _read_token(data)), guardian, pid, default=default)
 
 
 def find_program(given: str | os.PathLike[str] | None = None) -> Path:
