@@ -84,7 +84,7 @@ class VitrineExecutor(RemotePythonExecutor):
         result = self.sandbox.run(code, timeout=self._timeout)
         logs = result.stdout + result.stderr
         if result.error and result.error.name == self.FINAL_ANSWER_EXCEPTION:
-            answer = self._deserialize_final_answer(result.error.value, self.allow_pickle)
+            answer = self._final_answer(result.error.value)
             return CodeOutput(output=answer, logs=logs, is_final_answer=True)
         if not result.ok:
             raise AgentError(self._explain(result), self.logger)
@@ -118,6 +118,12 @@ class VitrineExecutor(RemotePythonExecutor):
         """Ends the session, unless it was given."""
         if self._owns_sandbox:
             self.sandbox.close()
+
+    def _final_answer(self, encoded: str) -> Any:
+        try:
+            return self._deserialize_final_answer(encoded, self.allow_pickle)
+        except Exception as error:  # it was chosen by the sandboxed code: anything may be wrong
+            raise AgentError(f"the final answer is not plain data: {error}", self.logger) from error
 
     def _explain(self, result: Result) -> str:
         text = f"{result.stdout}\nExecuting code yielded an error:\n"
