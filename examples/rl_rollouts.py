@@ -64,14 +64,13 @@ class OpenEnvEnvs:
 
 def choose(server: vitrine.Server) -> Envs:
     """OpenEnv, if the server and this Python have it."""
+    if httpx.get(f"{server.url}/metadata", trust_env=False).status_code != 200:
+        return NativeEnvs()
     try:
         import vitrine.openenv  # noqa: F401
-
-        if httpx.get(f"{server.url}/metadata").status_code == 200:
-            return OpenEnvEnvs()
     except ImportError:
-        pass
-    return NativeEnvs()
+        return NativeEnvs()
+    return OpenEnvEnvs()
 
 
 async def rollouts(envs: Envs, count: int, steps: int) -> list[float]:

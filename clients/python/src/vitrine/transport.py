@@ -29,7 +29,8 @@ from .errors import ConnectionFailed, ConnectionLost, VitrineError, server_error
 DEFAULT_URL = "http://127.0.0.1:8000"
 NDJSON = {"Accept": "application/x-ndjson"}
 # An idle connection is closed by the server after 60 s: ours go first, so that none is used then.
-_POOL = httpx.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=25)
+_POOL = httpx.Limits(max_connections=None, max_keepalive_connections=1, keepalive_expiry=25)
+_MOST_IDLE = 256
 # A peer that is gone without a word is noticed within a minute, however long the code may run.
 _KEEPALIVE = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -69,6 +70,7 @@ def find_address(url: str | None = None, token: str | None = None) -> Address:
 
 
 def _options(address: Address) -> dict[str, Any]:
+    """For an httpx client, sync or async."""
     headers = {"User-Agent": "vitrine-python"}
     if address.token:
         headers["Authorization"] = f"Bearer {address.token}"
@@ -86,7 +88,7 @@ def _tls(url: str) -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody, and costs nothing to make
 
 
-def _transport_options(address: Address) -> dict[str, Any]:
+def _wire_options(address: Address) -> dict[str, Any]:
     return {"verify": _tls(address.url), "limits": _POOL, "socket_options": _KEEPALIVE}
 
 
@@ -143,21 +145,45 @@ def _translated(address: Address) -> Iterator[None]:
 
 
 class Transport:
-    """Connections to one server, shared by all threads."""
+    """Connections to one server, shared by all threads.
+
+    Every call has an httpx client to itself, with one connection, and then leaves it to the next
+    call: httpx's own pool looks at all its connections for each request, which many sessions at
+    once would pay for.
+    """
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        more: dict[str, Any] = {"verify": _tls(address.url), "limits": _POOL}
-        if not _use_proxies(address):
-            more = {"transport": httpx.HTTPTransport(**_transport_options(address))}
-        self._http = httpx.Client(**_options(address), **more)
+        self._options = _options(address)
+        self._wire = _wire_options(address)
+        self._is_closed = False
+        self._idle: list[httpx.Client] = []
+
+    @contextlib.contextmanager
+    def _client(self) -> Iterator[httpx.Client]:
+        try:
+            client = self._idle.pop()
+        except IndexError:
+            client = self._make()
+        try:
+            yield client
+        finally:
+            if self._is_closed or len(self._idle) >= _MOST_IDLE:
+                client.close()
+            else:
+                self._idle.append(client)
+
+    def _make(self) -> httpx.Client:
+        if _use_proxies(self.address):
+            return httpx.Client(**self._options, verify=self._wire["verify"], limits=_POOL)
+        return httpx.Client(**self._options, transport=httpx.HTTPTransport(**self._wire))
 
     def call(self, call: Call, *, wait_s: float = 0.0) -> Any:
         """The JSON that it answers; None for an empty answer."""
         since = time.monotonic()
         while True:
-            with _translated(self.address):
-                response = self._http.request(
+            with _translated(self.address), self._client() as http:
+                response = http.request(
                     call.method,
                     call.path,
                     json=call.body,
@@ -184,7 +210,8 @@ class Transport:
         while True:
             with (
                 _translated(self.address),
-                self._http.stream(
+                self._client() as http,
+                http.stream(
                     call.method,
                     call.path,
                     params=call.params,
@@ -202,7 +229,9 @@ class Transport:
             time.sleep(pause)
 
     def close(self) -> None:
-        self._http.close()
+        self._is_closed = True
+        while self._idle:
+            self._idle.pop().close()
 
 
 class AsyncTransport:
@@ -211,22 +240,39 @@ class AsyncTransport:
     def __init__(self, address: Address) -> None:
         self.address = address
         self.users = 0
-        more: dict[str, Any] = {"verify": _tls(address.url), "limits": _POOL}
-        if not _use_proxies(address):
-            more = {"transport": httpx.AsyncHTTPTransport(**_transport_options(address))}
-        self._http = httpx.AsyncClient(**_options(address), **more)
+        self._options = _options(address)
+        self._wire = _wire_options(address)
+        self._is_closed = False
+        self._idle: list[httpx.AsyncClient] = []
+
+    @contextlib.asynccontextmanager
+    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
+        client = self._idle.pop() if self._idle else self._make()
+        try:
+            yield client
+        finally:
+            if self._is_closed or len(self._idle) >= _MOST_IDLE:
+                await client.aclose()
+            else:
+                self._idle.append(client)
+
+    def _make(self) -> httpx.AsyncClient:
+        if _use_proxies(self.address):
+            return httpx.AsyncClient(**self._options, verify=self._wire["verify"], limits=_POOL)
+        return httpx.AsyncClient(**self._options, transport=httpx.AsyncHTTPTransport(**self._wire))
 
     async def call(self, call: Call, *, wait_s: float = 0.0) -> Any:
         since = time.monotonic()
         while True:
             with _translated(self.address):
-                response = await self._http.request(
-                    call.method,
-                    call.path,
-                    json=call.body,
-                    params=call.params,
-                    timeout=_timeout(call.patience),
-                )
+                async with self._client() as http:
+                    response = await http.request(
+                        call.method,
+                        call.path,
+                        json=call.body,
+                        params=call.params,
+                        timeout=_timeout(call.patience),
+                    )
             if response.is_success:
                 return response.json() if response.content else None
             if not (pause := _wait_after(response.status_code, response.headers, since, wait_s)):
@@ -245,14 +291,17 @@ class AsyncTransport:
         since = time.monotonic()
         while True:
             with _translated(self.address):
-                async with self._http.stream(
-                    call.method,
-                    call.path,
-                    params=call.params,
-                    headers=headers,
-                    timeout=_timeout(call.patience),
-                    **({"json": call.body} if content is None else {"content": content}),
-                ) as response:
+                async with (
+                    self._client() as http,
+                    http.stream(
+                        call.method,
+                        call.path,
+                        params=call.params,
+                        headers=headers,
+                        timeout=_timeout(call.patience),
+                        **({"json": call.body} if content is None else {"content": content}),
+                    ) as response,
+                ):
                     if response.is_success:
                         yield response
                         return
@@ -262,7 +311,9 @@ class AsyncTransport:
             await asyncio.sleep(pause)
 
     async def close(self) -> None:
-        await self._http.aclose()
+        self._is_closed = True
+        while self._idle:
+            await self._idle.pop().aclose()
 
 
 # One per server and process; a child of fork() begins with none, since it must not share sockets.
