@@ -16,7 +16,12 @@ from langgraph.prebuilt import ToolNode
 
 import vitrine
 from vitrine import langchain
-from vitrine.langchain import PyodideSandbox, SyncPyodideSandbox, python_sandbox
+from vitrine.langchain import (
+    PyodideSandbox,
+    PyodideSandboxTool,
+    SyncPyodideSandbox,
+    python_sandbox,
+)
 
 PLOT = "import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()"
 
@@ -170,6 +175,46 @@ def test_lost_state_is_an_error_that_goes_on(end: str) -> None:
     assert lost.status == "error" and "fresh session" in (lost.stderr or "")
     assert after.result == 42
     vitrine.Sandbox.attach((after.session_metadata or {})["vitrine_session"]).end()
+
+
+def test_the_tool_of_the_original() -> None:
+    tool = PyodideSandboxTool(timeout_seconds=20)
+
+    assert tool.name == original.PyodideSandboxTool.model_fields["name"].default
+    assert tool.invoke({"code": "print(2 + 2)"}) == "4\n"
+    assert tool.invoke("1/0").startswith("Error during execution: Traceback")
+    theirs = {"name", "description", *inspect.get_annotations(original.PyodideSandboxTool)}
+    ours = set(PyodideSandboxTool.model_fields) | {"_sandbox", "_sync_sandbox"}
+    assert theirs <= ours
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_the_stateful_tool_of_the_original(asynchronous: bool) -> None:
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.graph import END, START, MessagesState, StateGraph
+
+    class State(MessagesState):
+        session_bytes: bytes | None
+        session_metadata: dict[str, Any] | None
+
+    graph = StateGraph(State)
+    graph.add_node("tools", ToolNode([PyodideSandboxTool(stateful=True)]))
+    graph.add_edge(START, "tools")
+    graph.add_edge("tools", END)
+    app = graph.compile(checkpointer=InMemorySaver())
+
+    async def say(code: str, **more: Any) -> Any:
+        call = {**tool_call(code), "name": "python_code_sandbox"}
+        given: Any = {"messages": [AIMessage(content="", tool_calls=[call])], **more}
+        config: Any = {"configurable": {"thread_id": "1"}}
+        return await app.ainvoke(given, config) if asynchronous else app.invoke(given, config)
+
+    first = await say("x = 42", session_bytes=None, session_metadata=None)
+    second = await say("print(x)")
+
+    assert second["messages"][-1].content == "42\n"
+    assert second["session_bytes"] == first["session_bytes"]
+    vitrine.Sandbox.attach(second["session_metadata"]["vitrine_session"]).end()
 
 
 def test_bytes_of_others_are_refused_and_never_unpickled() -> None:

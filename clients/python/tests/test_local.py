@@ -98,6 +98,24 @@ def test_the_default_is_given_back(server: vitrine.Server) -> None:
     assert until(lambda: not is_alive(other.pid))
 
 
+def test_a_killed_guardian_is_stood_in_for() -> None:
+    server = vitrine.local(private=True, default=False)
+    assert server._guardian is not None
+    server._guardian.kill()
+    server.close()
+
+    assert not is_alive(server.pid)
+    assert not os.path.exists(server._directory)
+
+
+def test_a_server_named_by_the_environment_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vitrine.transport, "local_addresses", [])
+    monkeypatch.setenv("VITRINE_URL", "http://127.0.0.1:9/")
+
+    with pytest.raises(vitrine.ConnectionFailed, match="VITRINE_URL"):
+        vitrine.local()
+
+
 def test_a_missing_program_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("VITRINE_BIN", str(tmp_path / "nope"))
 

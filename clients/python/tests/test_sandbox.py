@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 
@@ -131,6 +133,42 @@ def test_interrupt_from_another_thread(box: Sandbox) -> None:
 
     assert stack.running and "line 3" in (stack.text or "")
     assert (results[0].outcome, results[0].exit_code) == ("interrupted", 130)
+
+
+def test_ctrl_c_interrupts_the_code_too(box: Sandbox) -> None:
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        box.run("import time; time.sleep(60)")
+
+    start = time.monotonic()
+    assert box.run("1").value == 1
+    assert time.monotonic() - start < 20
+
+
+def test_a_callback_that_raises_interrupts_the_code(box: Sandbox) -> None:
+    def refuse(text: str) -> None:
+        raise LookupError(text)
+
+    with pytest.raises(LookupError, match="go"):
+        box.run("import time\nprint('go', flush=True)\ntime.sleep(60)", on_stdout=refuse)
+
+    start = time.monotonic()
+    assert box.run("1").value == 1
+    assert time.monotonic() - start < 20
+
+
+def test_a_child_of_fork_has_connections_of_its_own(box: Sandbox) -> None:
+    box.run("x = 1")
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if vitrine.run("6 * 7").value == 42 else 1)
+        finally:
+            os._exit(2)
+
+    assert os.waitpid(child, 0)[1] == 0
+    assert box.run("x").value == 1
 
 
 def test_reset_gives_a_fresh_process(box: Sandbox) -> None:

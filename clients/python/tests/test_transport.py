@@ -165,6 +165,20 @@ def test_connections_are_reused(scripted: Callable[..., Scripted]) -> None:
     assert server.connections == 1
 
 
+def test_a_stream_leaves_its_connection_usable() -> None:
+    with vitrine.Sandbox() as box:
+        transport = box._transport
+        for _ in range(3):
+            box.run("print(1)", on_stdout=lambda _: None)
+        before = [id(client) for client in transport._idle]
+        pools = [client._transport._pool.connections for client in transport._idle]  # type: ignore[attr-defined]
+        box.run("print(1)", on_stdout=lambda _: None)
+
+        assert [id(client) for client in transport._idle] == before
+        assert pools[-1] == transport._idle[-1]._transport._pool.connections  # type: ignore[attr-defined]
+        assert pools[-1], "the connection was given up"
+
+
 def test_the_token_is_sent_and_never_shown(scripted: Callable[..., Scripted]) -> None:
     server = scripted(ok())
     vitrine.run("1", url=server.url, token="s3cret")

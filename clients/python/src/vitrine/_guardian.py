@@ -4,7 +4,9 @@
 It is started by `vitrine.local()` as `python -I -S _guardian.py DIRECTORY COMMAND...`, and holds
 one end of a pipe (its stdin). When the other end is closed, or the client's process is gone for
 whatever reason, it stops the server and removes DIRECTORY. If the guardian itself is killed, the
-kernel sends the server SIGTERM. Standard library only; prints one line of JSON when all is ready.
+kernel is asked to send the server SIGTERM; a server that runs as root and changes its file system
+user forgets that, so `Server.close()` looks after it too. Standard library only; prints one line of
+JSON when all is ready.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from types import TracebackType
 from typing import Literal
 
@@ -333,23 +333,30 @@ async def _answer(
 ) -> Result:
     if on_stdout is None and on_stderr is None and on_event is None:
         return parse_result(await transport.call(call, wait_s=wait_s))
-    async for event in _events(transport, call, wait_s):
-        if on_event is not None:
-            on_event(event)
-        if event.type == "stdout" and on_stdout is not None:
-            on_stdout(event.text)
-        if event.type == "stderr" and on_stderr is not None:
-            on_stderr(event.text)
-        if event.result is not None:
-            return event.result
-    raise AssertionError("a stream ends with a result or an error")
+    result: Result | None = None
+    async with contextlib.aclosing(_events(transport, call, wait_s)) as events:
+        async for event in events:
+            if on_event is not None:
+                on_event(event)
+            if event.type == "stdout" and on_stdout is not None:
+                on_stdout(event.text)
+            if event.type == "stderr" and on_stderr is not None:
+                on_stderr(event.text)
+            result = event.result or result
+    assert result is not None  # else _events has raised
+    return result
 
 
-async def _events(transport: AsyncTransport, call: Call, wait_s: float) -> AsyncIterator[Event]:
+async def _events(
+    transport: AsyncTransport, call: Call, wait_s: float
+) -> AsyncGenerator[Event, None]:
+    """Reads to the very end, so that the connection can be used again."""
+    last: Event | None = None
     async with transport.stream(call, headers=NDJSON, wait_s=wait_s) as response:
         async for line in response.aiter_lines():
-            event = parse_event(line)
-            yield event
-            if event.type == "finished":
-                return
-    raise ConnectionLost("the stream ended early", remedy="the code may have run: see history()")
+            last = parse_event(line)
+            yield last
+    if last is None or last.result is None:
+        raise ConnectionLost(
+            "the stream ended early", remedy="the code may have run: see history()"
+        )

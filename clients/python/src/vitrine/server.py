@@ -8,6 +8,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ import httpx
 
 from . import _guardian
 from .calls import Call
-from .errors import StartFailed, VitrineError
+from .errors import ConnectionFailed, StartFailed, VitrineError
 from .transport import Address, close_shared, find_address, local_addresses, shared
 
 _PREFIX = "vitrine: ready on "
@@ -35,11 +36,14 @@ class Server:
         address: Address,
         guardian: subprocess.Popen[bytes] | None,
         pid: int,
+        directory: str = "",
         *,
         default: bool,
     ) -> None:
         self._address = address
         self._guardian = guardian
+        self._directory = directory
+        self._process = os.pidfd_open(pid) if pid else -1
         self.pid = pid
         """The server's process, or 0 if it was running already."""
         self._is_default = default
@@ -73,6 +77,10 @@ class Server:
             return
         close_shared(self._address)
         _stop(guardian)
+        if guardian.returncode != 0:  # it was killed, and could not do its work
+            _end(self._process)
+            shutil.rmtree(self._directory, ignore_errors=True)
+        os.close(self._process)
 
     def __enter__(self) -> Server:
         return self
@@ -100,7 +108,7 @@ def local(
     timeout: float = 60.0,
     default: bool = True,
 ) -> Server:
-    """The server that runs at the default address; if none does, one that is started for us.
+    """The server at the default address or VITRINE_URL; if there is none, one started for us.
 
     >>> with vitrine.local():
     ...     vitrine.run("6 * 7").value
@@ -121,8 +129,10 @@ def local(
         default: whether `Sandbox()` and `vitrine.run()` use it meanwhile.
     """
     address = find_address()
-    if not private and _is_vitrine(address):
+    if not private and (_is_vitrine(address) or _is_named(address)):
         return Server(address, None, 0, default=default)
+    if sys.platform != "linux":
+        raise StartFailed("the server runs on Linux only", remedy="name one with VITRINE_URL")
     found = find_program(program)
     command = [str(found), "serve", "--listen", "127.0.0.1:0", "--pool", str(pool)]
     image = image or os.environ.get("VITRINE_IMAGE")
@@ -145,7 +155,7 @@ def local(
         _stop(guardian)
         shutil.rmtree(directory, ignore_errors=True)
         raise
-    return Server(Address(url, _read_token(data)), guardian, pid, default=default)
+    return Server(Address(url, _read_token(data)), guardian, pid, directory, default=default)
 
 
 def find_program(given: str | os.PathLike[str] | None = None) -> Path:
@@ -177,6 +187,16 @@ def _places() -> Iterator[Path]:
             if (root / "dev").is_file() and (root / "image").is_dir():
                 yield root / "build/release/bin/vitrine"
                 yield root / "build/bin/vitrine"
+
+
+def _is_named(address: Address) -> bool:
+    """A server that was asked for by name must be there: no other one takes its place."""
+    if address.url != (os.environ.get("VITRINE_URL") or "").rstrip("/"):
+        return False
+    raise ConnectionFailed(
+        f"VITRINE_URL names {address.url}, but no Vitrine server answers there",
+        remedy="start it, or unset VITRINE_URL to have one started here",
+    )
 
 
 def _is_vitrine(address: Address) -> bool:
@@ -224,6 +244,15 @@ def _stop(guardian: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         guardian.kill()
         guardian.wait()
+
+
+def _end(process: int) -> None:
+    """Ends the server behind a pidfd: no other process can be meant."""
+    for number, patience in ((signal.SIGTERM, _guardian.STOP_S), (signal.SIGKILL, 10)):
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(process, number)
+        if select.select([process], [], [], patience)[0]:
+            return
 
 
 def _read_token(data: str) -> str | None:
