@@ -68,5 +68,23 @@ def test_examples(tmp_path: Path, server: vitrine.Server, name: str, says: str) 
     assert says in run([str(ROOT / "examples" / name)], server, tmp_path)
 
 
+@pytest.mark.parametrize("name", ["openenv", "langchain", "smolagents"])
+def test_a_missing_extra_says_what_to_install(tmp_path: Path, name: str) -> None:
+    """And the client itself needs none of them."""
+    missing = {"openenv": "openenv", "langchain": "langchain_core", "smolagents": "smolagents"}[
+        name
+    ]
+    code = f"""
+import sys, vitrine
+assert not {{"pydantic", "PIL", "openenv", "langchain_core", "smolagents"}} & set(sys.modules)
+sys.modules[{missing!r}] = None
+try:
+    import vitrine.{name}
+except ImportError as error:
+    print(error)
+"""
+    assert f"pip install 'vitrine[{name}]'" in run(["-c", code], None, tmp_path)
+
+
 def test_every_example_is_run() -> None:
     assert len(list((ROOT / "examples").glob("*.py"))) == 4

@@ -95,7 +95,7 @@ def test_a_notebook_runs_no_scripts() -> None:
 
 def test_events() -> None:
     event = parse_event(
-        '{"type": "result", "data": {"text/plain": "1"}, "display_id": "d", "update": true}'
+        b'{"type": "result", "data": {"text/plain": "1"}, "display_id": "d", "update": true}'
     )
 
     assert (event.type, event.data, event.display_id, event.update) == (

@@ -96,6 +96,23 @@ def test_streams_while_it_runs(box: Sandbox) -> None:
     assert seen[-1][1] - seen[0][1] > 0.3
 
 
+def test_a_stream_is_cut_at_newlines_only(box: Sandbox) -> None:
+    odd = "a\u2028b\u0085c\x0cd\x1ee\r\nf\U0001f600"
+    seen: list[str] = []
+
+    result = box.run(f"print({odd!r}, end='')\n{odd!r}", on_stdout=seen.append)
+
+    assert "".join(seen) == result.stdout == odd and result.value == odd
+    assert box.run(f"print({odd!r}, end='')").stdout == odd
+
+
+def test_a_long_stream_is_complete(box: Sandbox) -> None:
+    seen: list[str] = []
+    result = box.run("for i in range(20000): print(i)", on_stdout=seen.append)
+
+    assert "".join(seen) == result.stdout == "".join(f"{i}\n" for i in range(20000))
+
+
 def test_events_come_in_order(box: Sandbox) -> None:
     events: list[Event] = []
     result = box.run("print(1)\ndisplay(2)\nimport nope", on_event=events.append)

@@ -13,7 +13,7 @@ import pytest
 
 import vitrine
 from vitrine.errors import server_error
-from vitrine.transport import Address, close_shared, find_address
+from vitrine.transport import Address, Lines, close_shared, find_address
 
 DONE = {"id": "1", "outcome": "ok", "exit_code": 0, "results": [{"text/plain": "42"}]}
 Answer = tuple[int, dict[str, str], bytes]
@@ -207,6 +207,17 @@ def test_which_server(monkeypatch: pytest.MonkeyPatch, server: vitrine.Server) -
     assert find_address().url == "http://127.0.0.1:8000"
     with pytest.raises(vitrine.VitrineError, match="address"):
         find_address("localhost:8000")
+
+
+def test_lines_in_pieces() -> None:
+    lines = Lines()
+
+    assert [lines.feed(block) for block in (b"a", b"b\nc\n\nd", b"", b"\n")] == [
+        [],
+        [b"ab", b"c"],
+        [],
+        [b"d"],
+    ]
 
 
 def test_errors_by_status() -> None:

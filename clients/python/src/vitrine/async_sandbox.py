@@ -15,7 +15,7 @@ from .either import Either
 from .errors import ConnectionLost, NotFound, VitrineError
 from .results import Event, PastExecution, Result, Stack, parse_event, parse_past, parse_result
 from .sandbox import WAIT_S, OnEvent, OnText
-from .transport import NDJSON, AsyncTransport, acquire, find_address, release
+from .transport import NDJSON, AsyncTransport, Lines, acquire, find_address, release
 
 
 async def run_async(
@@ -353,9 +353,11 @@ async def _events(
     """Reads to the very end, so that the connection can be used again."""
     last: Event | None = None
     async with transport.stream(call, headers=NDJSON, wait_s=wait_s) as response:
-        async for line in response.aiter_lines():
-            last = parse_event(line)
-            yield last
+        lines = Lines()
+        async for block in response.aiter_bytes():
+            for line in lines.feed(block):
+                last = parse_event(line)
+                yield last
     if last is None or last.result is None:
         raise ConnectionLost(
             "the stream ended early", remedy="the code may have run: see history()"

@@ -20,8 +20,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from langchain_core.tools import BaseTool
-from pydantic import BaseModel, Field, PrivateAttr
+try:
+    from langchain_core.tools import BaseTool
+    from pydantic import BaseModel, Field, PrivateAttr
+except ImportError as error:
+    raise ImportError("this needs langchain-core: pip install 'vitrine[langchain]'") from error
 
 from .calls import Limits
 from .errors import NotFound, SessionDead

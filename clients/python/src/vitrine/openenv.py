@@ -18,10 +18,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from openenv.core.client_types import StepResult
-from openenv.core.env_client import EnvClient
-from openenv.core.env_server.types import Action, Observation, State
-from openenv.core.sync_client import SyncEnvClient
+try:
+    from openenv.core.client_types import StepResult
+    from openenv.core.env_client import EnvClient
+    from openenv.core.env_server.types import Action, Observation, State
+    from openenv.core.sync_client import SyncEnvClient
+except ImportError as error:
+    raise ImportError("this needs openenv-core: pip install 'vitrine[openenv]'") from error
 
 from .results import to_image
 from .server import Server, local

@@ -241,7 +241,7 @@ def parse_error(given: Mapping[str, Any]) -> ErrorInfo:
     )
 
 
-def parse_event(line: str) -> Event:
+def parse_event(line: bytes) -> Event:
     given = json.loads(line)
     finished = given.get("execution")
     return Event(

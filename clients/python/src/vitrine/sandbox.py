@@ -14,7 +14,7 @@ from .either import Either
 from .errors import ConnectionLost, NotFound
 from .files import Files
 from .results import Event, PastExecution, Result, Stack, parse_event, parse_past, parse_result
-from .transport import NDJSON, Transport, find_address, shared
+from .transport import NDJSON, Lines, Transport, find_address, shared
 
 OnText = Callable[[str], object]
 OnEvent = Callable[[Event], object]
@@ -321,9 +321,11 @@ def _events(transport: Transport, call: Call, wait_s: float) -> Generator[Event,
     """Reads to the very end, so that the connection can be used again."""
     last: Event | None = None
     with transport.stream(call, headers=NDJSON, wait_s=wait_s) as response:
-        for line in response.iter_lines():
-            last = parse_event(line)
-            yield last
+        lines = Lines()
+        for block in response.iter_bytes():
+            for line in lines.feed(block):
+                last = parse_event(line)
+                yield last
     if last is None or last.result is None:
         raise ConnectionLost(
             "the stream ended early", remedy="the code may have run: see history()"

@@ -15,10 +15,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from smolagents.local_python_executor import CodeOutput
-from smolagents.monitoring import AgentLogger, LogLevel
-from smolagents.remote_executors import RemotePythonExecutor
-from smolagents.utils import AgentError
+try:
+    from smolagents.local_python_executor import CodeOutput
+    from smolagents.monitoring import AgentLogger, LogLevel
+    from smolagents.remote_executors import RemotePythonExecutor
+    from smolagents.utils import AgentError
+except ImportError as error:
+    raise ImportError("this needs smolagents: pip install 'vitrine[smolagents]'") from error
 
 from .calls import Limits
 from .errors import NotPlainData

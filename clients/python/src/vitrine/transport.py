@@ -316,6 +316,23 @@ class AsyncTransport:
             await self._idle.pop().aclose()
 
 
+class Lines:
+    """Bytes as they come, cut at newlines only. httpx also cuts at U+2028, which JSON may hold."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def feed(self, block: bytes) -> list[bytes]:
+        """The lines that are complete now."""
+        first, *rest = block.split(b"\n")
+        self._parts.append(first)
+        if not rest:
+            return []
+        complete = [b"".join(self._parts), *rest[:-1]]
+        self._parts = [rest[-1]]
+        return [line for line in complete if line]
+
+
 # One per server and process; a child of fork() begins with none, since it must not share sockets.
 _shared: dict[Address, Transport] = {}
 _lock = threading.Lock()
