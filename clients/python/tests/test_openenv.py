@@ -81,12 +81,8 @@ def test_what_is_sent() -> None:
     env = CodingEnv("http://127.0.0.1:1")
 
     assert env._step_payload(CodeAction(code="1")) == {"code": "1"}, "stock servers refuse more"
-    asked = CodeAction(code="1", capture_screenshot=True, render_timeout=2.0)
-    assert env._step_payload(asked) == {
-        "code": "1",
-        "capture_screenshot": True,
-        "render_timeout": 2.0,
-    }
+    asked = {"code": "1", "capture_screenshot": True, "render_timeout": 2.0, "timeout_s": 5.0}
+    assert env._step_payload(CodeAction(**asked)) == asked
 
 
 def test_what_is_understood() -> None:
@@ -197,6 +193,16 @@ async def test_an_episode(openenv_surface: str) -> None:
     assert bad.observation.exit_code == 1 and "ZeroDivisionError" in bad.observation.stderr
     assert (state.episode_id, state.step_count, state.last_exit_code) == ("e", 3, 1)
     assert "NameError" in fresh.observation.stderr
+
+
+async def test_an_action_has_a_limit_of_its_own(openenv_surface: str) -> None:
+    async with CodingEnv(openenv_surface, timeout_s=30) as env:
+        await env.reset()
+        late = await env.step(CodeAction(code="while True: pass", timeout_s=0.5))
+        after = await env.step("print(1)")
+
+    assert late.observation.exit_code != 0
+    assert after.observation.stdout == "1\n"
 
 
 async def test_64_at_once(openenv_surface: str) -> None:

@@ -153,7 +153,9 @@ def test_interrupt_from_another_thread(box: Sandbox) -> None:
 
 
 def test_ctrl_c_interrupts_the_code_too(box: Sandbox) -> None:
-    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(0.5, signal.pthread_kill, [main, signal.SIGINT])
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         box.run("import time; time.sleep(60)")

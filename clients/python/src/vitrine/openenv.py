@@ -44,6 +44,8 @@ class CodeAction(Action):
     """Also take the screen while the code's windows are alive."""
     render_timeout: float | None = None
     """Seconds to wait for a still screen; by default the server's."""
+    timeout_s: float | None = None
+    """Seconds that the code may run; keep it below the client's own `timeout_s`."""
 
 
 class CodeObservation(Observation):
@@ -76,7 +78,8 @@ class CodingEnv(EnvClient):
         base_url: of the server; by default as for `vitrine.Sandbox`.
         additional_imports: packages that the code wants to use.
         executor_backend: the language policy, such as "restrictedpython" or "smolagents"; by
-            default real Python. These two are sent with every `reset`.
+            default real Python. These two are sent with every `reset`; a server that does
+            not know them ignores them.
         timeout_s: how long to wait for one answer.
         token: if the server needs one.
     """
@@ -162,11 +165,13 @@ class CodingEnv(EnvClient):
 
     def _step_payload(self, action: CodeAction) -> dict[str, Any]:
         payload: dict[str, Any] = {"code": action.code}
-        # Only if asked for: a server without screenshots refuses the mere key.
+        # Only if asked for: OpenEnv's own server refuses the mere keys.
         if action.capture_screenshot:
             payload["capture_screenshot"] = True
         if action.render_timeout is not None:
             payload["render_timeout"] = action.render_timeout
+        if action.timeout_s is not None:
+            payload["timeout_s"] = action.timeout_s
         return payload
 
     def _parse_result(self, payload: dict[str, Any]) -> StepResult:

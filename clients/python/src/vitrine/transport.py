@@ -129,9 +129,9 @@ def _translated(address: Address) -> Iterator[None]:
         yield
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         raise ConnectionFailed(
-            f"no server answers at {address.url}",
+            f"no server answers at {address.url}: {error}",
             remedy="start one with `vitrine serve`, or wrap the code in `with vitrine.local():`",
-        ) from error
+        ) from None  # httpx's four tracebacks say no more
     except httpx.TimeoutException as error:
         raise ConnectionLost(
             f"the server at {address.url} was silent for too long",
