@@ -81,7 +81,7 @@ class SyncPyodideSandbox(_Base):
 
     `stateful=True`: the state stays on the server, and `session_bytes` only name it. Two executions
     with the same bytes therefore share their state, and it ends after the session's idle time.
-    `memory_limit_mb` counts when a session is made.
+    `memory_limit_mb` counts when a session is made; no `timeout_seconds` means the server's limit.
     """
 
     def execute(
