@@ -24,6 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="./dev soak", description=__doc__)
     parser.add_argument("minutes", nargs="?", type=float, default=5.0, help="of mixed load [5]")
     parser.add_argument("--quick", action="store_true", help="small counts, for every day")
+    parser.add_argument("--only-facts", action="store_true", help="times are told, not judged")
     parser.add_argument("--only", metavar="WORD", help="only promises with this in their name")
     parser.add_argument("--document", type=Path, metavar="FILE", help="write the table there too")
     options = parser.parse_args()
@@ -43,7 +44,8 @@ def main() -> int:
     print(f"{time.monotonic() - began:.0f} s")
     if options.document:
         options.document.write_text(document(figures, options))
-    return 0 if all(figure.is_met for figure in figures) else 1
+    judged = [one for one in figures if not (one.is_time and options.only_facts)]
+    return 0 if all(figure.is_met for figure in judged) else 1
 
 
 if __name__ == "__main__":

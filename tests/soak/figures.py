@@ -16,6 +16,7 @@ class Figure:
     promise: str = ""
     is_met: bool = True
     remark: str = ""
+    is_time: bool = False  # depends on how busy the machine is
 
 
 def percentile(values: list[float], part: float) -> float:

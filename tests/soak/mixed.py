@@ -92,6 +92,7 @@ def mixed_load(seconds: float) -> list[Figure]:
                 f"{drift:.2f}x (p99 {percentile(last, 0.99) * 1000:.1f} ms, n = {len(last)})",
                 "below 1.5x",
                 drift < 1.5,
+                is_time=True,
             ),
             Figure("left after the load", str(len(left)), "0", not left, "; ".join(left)),
         ]

@@ -179,12 +179,14 @@ def timeouts(size: Size) -> list[Figure]:
             f"{worst * 1000:.0f} ms",
             f"within {(GRACE + 0.2) * 1000:.0f} ms (grace {GRACE:g} s)",
             worst <= GRACE + 0.2,
+            is_time=True,
         ),
         Figure(
             f"all processes gone after that, p99 of {len(gone)}",
             f"{percentile(gone, 0.99) * 1000:.0f} ms",
             "within 100 ms",
             percentile(gone, 0.99) <= 0.1,
+            is_time=True,
         ),
     ]
 
@@ -274,6 +276,7 @@ def neighbour(size: Size) -> list[Figure]:
                 f"{after * 1000:.2f} ms = {after / before:.2f}x, n = {len(attacked)}",
                 "below 2x",
                 after < 2 * before,
+                is_time=True,
             ),
         ]
 
@@ -342,6 +345,7 @@ def front_killed(size: Size) -> list[Figure]:
             f"{percentile(gaps, 0.5) * 1000:.0f} ms, {max(gaps) * 1000:.0f} ms",
             "below 1 s",
             max(gaps) < 1,
+            is_time=True,
         ),
     ]
 
@@ -384,7 +388,13 @@ def zygote_killed(size: Size) -> list[Figure]:
                 "made or 503",
                 other == 0 and statuses["201"] > 0,
             ),
-            Figure("the slowest of them", f"{max(times):.2f} s", "below 2 s", max(times) < 2),
+            Figure(
+                "the slowest of them",
+                f"{max(times):.2f} s",
+                "below 2 s",
+                max(times) < 2,
+                is_time=True,
+            ),
         ]
 
 

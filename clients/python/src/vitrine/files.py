@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session's files, synchronously. Paths are relative to its home; both directions stream."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, BinaryIO
+
+from . import calls
+from .calls import Call, FileInfo, file_path
+from .untar import open_fresh, unpack
+
+if TYPE_CHECKING:
+    from .transport import Transport
+
+CHUNK = 1 << 16
+Content = bytes | str | BinaryIO | Iterable[bytes]
+Listing = list[FileInfo]
+
+
+class Files:
+    """
+    >>> box.files.write("in.txt", "hello")
+    >>> box.files.read_text("in.txt")
+    'hello'
+    >>> box.files.upload("data.csv")               # -> data.csv
+    >>> box.files.download("out/plot.png")         # -> ./plot.png
+    >>> box.files.download_directory("out", "results")
+
+    They work while code runs, and after the session's process died.
+    """
+
+    def __init__(self, transport: Transport, session: str) -> None:
+        self._transport = transport
+        self._session = session
+
+    def write(self, path: str, content: Content) -> None:
+        """Makes or replaces a file; text is written as UTF-8. Parents are made."""
+        if isinstance(content, str):
+            content = content.encode()
+        call = Call("PUT", file_path(self._session, path))
+        with self._transport.stream(call, content=content) as response:
+            response.read()
+
+    def read(self, path: str) -> bytes:
+        return b"".join(self.iter_bytes(path))
+
+    def read_text(self, path: str) -> str:
+        return self.read(path).decode()
+
+    def iter_bytes(self, path: str) -> Iterator[bytes]:
+        """A file's bytes, piece by piece; for files that should not be in memory as a whole."""
+        with self._transport.stream(Call("GET", file_path(self._session, path))) as response:
+            yield from response.iter_bytes(CHUNK)
+
+    def upload(self, local: str | os.PathLike[str], path: str | None = None) -> None:
+        """Sends a local file; by default under its own name."""
+        with open(local, "rb") as source:
+            self.write(path or Path(local).name, source)
+
+    def download(self, path: str, local: str | os.PathLike[str] | None = None) -> Path:
+        """Fetches a file into `local`, a file or a directory; by default into the current one.
+
+        A file that is there is replaced once the new one is complete.
+        """
+        target = local_target(path, local)
+        with open_fresh(target) as sink:
+            for part in self.iter_bytes(path):
+                sink.write(part)
+        return target
+
+    def list(self, path: str = "") -> Listing:
+        return calls.parse_listing(self._transport.call(calls.listing(self._session, path)))
+
+    def delete(self, path: str) -> None:
+        """Deletes a file, or a directory with all that is in it."""
+        self._transport.call(Call("DELETE", file_path(self._session, path)))
+
+    def archive(self, to: str | os.PathLike[str] | IO[bytes], path: str = "") -> None:
+        """Writes a directory, by default the whole home, as a tar file."""
+        if isinstance(to, str | os.PathLike):
+            with open_fresh(Path(to)) as sink:
+                self.archive(sink, path)
+            return
+        call = calls.listing(self._session, path, archive=True)
+        with self._transport.stream(call) as response:
+            for part in response.iter_bytes(CHUNK):
+                to.write(part)
+
+    def download_directory(self, path: str, local: str | os.PathLike[str]) -> Path:
+        """Fetches a directory with all that is in it. Nothing is written outside of `local`."""
+        with tempfile.TemporaryFile() as spool:
+            self.archive(spool, path)
+            spool.seek(0)
+            with tarfile.open(fileobj=spool, mode="r:") as tar:
+                return unpack(tar, Path(local))
+
+    def upload_directory(self, local: str | os.PathLike[str], path: str = "") -> None:
+        """Sends every file below a local directory, links are not followed."""
+        for source, target in local_tree(Path(local), path):
+            self.upload(source, target)
+
+    def __repr__(self) -> str:
+        return f"<Files of {self._session}>"
+
+
+def local_target(path: str, local: str | os.PathLike[str] | None) -> Path:
+    name = calls.parts_of(path)[-1]
+    if local is None:
+        return Path(name)
+    target = Path(local)
+    return target / name if target.is_dir() else target
+
+
+def local_tree(local: Path, path: str) -> Iterator[tuple[Path, str]]:
+    """Each file below `local`, and its path in the session."""
+    for directory, _, names in os.walk(local):
+        for name in sorted(names):
+            source = Path(directory, name)
+            if source.is_file() and not source.is_symlink():
+                below = source.relative_to(local).as_posix()
+                yield source, f"{path}/{below}" if path else below
