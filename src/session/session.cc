@@ -27,11 +27,13 @@ constexpr std::size_t kMaxBacklog = 256 * 1024;
 constexpr std::size_t kReadSize = 64 * 1024;
 
 Outcome outcome_of(wire::Claim claim, bool timed_out) {
+  // Also when the code caught what was to stop it: it had its time, and more.
+  if (timed_out && claim != wire::Claim::policy) return Outcome::timeout;
   switch (claim) {
     case wire::Claim::ok: return Outcome::ok;
     case wire::Claim::exception: return Outcome::exception;
     case wire::Claim::policy: return Outcome::policy;
-    case wire::Claim::interrupted: return timed_out ? Outcome::timeout : Outcome::interrupted;
+    case wire::Claim::interrupted: return Outcome::interrupted;
   }
   return Outcome::exception;
 }

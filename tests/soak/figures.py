@@ -44,7 +44,7 @@ def document(figures: list[Figure], options: argparse.Namespace) -> str:
         "# Reliability",
         "",
         "What `./dev soak` measured; it writes this file with `--document docs/reliability.md`.",
-        "Each figure comes from a server of its own, with real sessions that are killed and attacked.",
+        "Each comes from a server of its own, with real sessions that are killed and attacked.",
         "",
         f"{os.cpu_count()} cores, Linux {platform.release()}, "
         f"{'--quick, ' if options.quick else ''}{options.minutes:g} min of mixed load.",
