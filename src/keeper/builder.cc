@@ -17,10 +17,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/packet.h"
 #include "wire/codec.h"
@@ -79,6 +81,21 @@ Result<Fd> open_layer(const std::string& path) {
   return layer;
 }
 
+Fd clone_tree(const std::string& path) {
+  return Fd(static_cast<int>(
+      ::syscall(SYS_open_tree, AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
+}
+
+Status attach_tree(int tree, const char* target) {
+  if (::mkdir(target, 0755) != 0) return Error::from_errno("making a staging directory");
+  if (::syscall(SYS_move_mount, tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) != 0)
+    return Error::from_errno("attaching a layer");
+  if (::access(target, R_OK | X_OK) != 0)
+    return Error::from_errno("reading a layer")
+        .with_remedy("let everyone read the image and the runtime");
+  return ok();
+}
+
 Status bind_layer(const Fd& layer, const char* target) {
   if (::mkdir(target, 0755) != 0) return Error::from_errno("making a staging directory");
   const std::string source = "/proc/self/fd/" + std::to_string(layer.get());
@@ -91,15 +108,21 @@ Status prepare_staging(const BuilderConfig& config) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
     return Error::from_errno("making the mounts private");
   // Before the staging directory covers them.
-  Result<Fd> image = open_layer(config.image);
+  const bool as_trees = config.image_tree >= 0 && config.runtime_tree >= 0;
+  Result<Fd> image = as_trees ? Fd() : open_layer(config.image);
   if (!image) return std::move(image.error());
-  Result<Fd> runtime = open_layer(config.runtime);
+  Result<Fd> runtime = as_trees ? Fd() : open_layer(config.runtime);
   if (!runtime) return std::move(runtime.error());
   if (::mount("staging", kStaging, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755") != 0)
     return Error::from_errno("mounting the staging directory");
   if (::chdir(kStaging) != 0) return Error::from_errno("entering the staging directory");
-  if (Status s = bind_layer(*image, "image"); !s) return s;
-  if (Status s = bind_layer(*runtime, "runtime"); !s) return s;
+  if (as_trees) {
+    if (Status s = attach_tree(config.image_tree, "image"); !s) return s;
+    if (Status s = attach_tree(config.runtime_tree, "runtime"); !s) return s;
+  } else {
+    if (Status s = bind_layer(*image, "image"); !s) return s;
+    if (Status s = bind_layer(*runtime, "runtime"); !s) return s;
+  }
   if (::mkdir("root", 0755) != 0 || ::mkdir("proc", 0755) != 0)
     return Error::from_errno("making a staging directory");
   return ok();
@@ -375,15 +398,22 @@ void wait_for_keeper(int control) {
 
 // In the child: only its own descriptors, ordinary signals.
 [[noreturn]] void start_child(const BuilderConfig& config, int socket, int foundation) {
-  // The keeper may hold thousands: first out of the way of the two places, then down to them.
+  // The keeper may hold thousands: first out of the way of their places, then down to them.
   constexpr int control = 3;
   BuilderConfig inside = config;
+  std::array places{std::pair{socket, control}, std::pair{config.init_program, 4},
+                    std::pair{config.image_tree, 5}, std::pair{config.runtime_tree, 6}};
+  constexpr int kFree = 7;
+  for (auto& [from, to] : places)
+    if (from >= 0 && (from = ::fcntl(from, F_DUPFD_CLOEXEC, kFree)) < 0) ::_exit(125);
+  for (const auto& [from, to] : places)
+    if (from < 0 ? close_all(static_cast<unsigned>(to), static_cast<unsigned>(to)) != 0
+                 : ::dup3(from, to, O_CLOEXEC) < 0)
+      ::_exit(125);
+  if (close_all(kFree, ~0U) != 0) ::_exit(125);
   inside.init_program = 4;
-  const int high_socket = ::fcntl(socket, F_DUPFD_CLOEXEC, 5);
-  const int high_program = ::fcntl(config.init_program, F_DUPFD_CLOEXEC, 5);
-  if (high_socket < 0 || high_program < 0 || ::dup3(high_socket, control, O_CLOEXEC) < 0 ||
-      ::dup3(high_program, inside.init_program, O_CLOEXEC) < 0 || close_all(5, ~0U) != 0)
-    ::_exit(125);
+  inside.image_tree = config.image_tree < 0 ? -1 : 5;
+  inside.runtime_tree = config.runtime_tree < 0 ? -1 : 6;
   ::setsid();  // Ctrl-C in the keeper's terminal is for the keeper
   sigset_t none;
   sigemptyset(&none);
@@ -395,8 +425,17 @@ void wait_for_keeper(int control) {
 
 }  // namespace
 
-Result<Builder> start_builder(const BuilderConfig& config, int foundation,
+Result<Builder> start_builder(const BuilderConfig& wanted, int foundation,
                               const std::function<Status(int pid)>& placed) {
+  BuilderConfig config = wanted;
+  Fd image;
+  Fd runtime;
+  if (foundation < 0) {  // fails without privilege, which then is not needed either
+    image = clone_tree(config.image);
+    runtime = clone_tree(config.runtime);
+    config.image_tree = image.get();
+    config.runtime_tree = runtime.get();
+  }
   Result<FdPair> pair = make_socketpair();
   if (!pair) return std::move(pair.error());
   const pid_t pid = clone_process(foundation < 0 ? CLONE_NEWUSER : 0);

@@ -28,6 +28,10 @@ struct BuilderConfig {
   std::string image;      // the image's root directory
   std::string runtime;    // the directory laid over it (usr/lib/vitrine/...)
   int init_program = -1;  // sealed memfd
+  // The two as mounts of their own, made by a keeper that may reach what the builder may not, such as
+  // a directory below /root; -1 = the builder opens them by their names.
+  int image_tree = -1;
+  int runtime_tree = -1;
 };
 
 // The outer namespaces outlive a builder: a process of their own holds them, pid 1 of the outer pid

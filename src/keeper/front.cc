@@ -142,6 +142,8 @@ Status Front::spawn() {
   char locale[] = "LANG=C.UTF-8";
   char* envp[] = {path, locale, nullptr};
 
+  const Fd program(::open(config_.program.c_str(), O_PATH | O_CLOEXEC));
+  if (!program) return Error::from_errno("opening the front's program");
   was_ready_ = false;
   const pid_t pid = ::fork();
   if (pid < 0) return Error::from_errno("forking the front");
@@ -149,10 +151,12 @@ Status Front::spawn() {
     const int control = ::fcntl(pair->second.get(), F_DUPFD_CLOEXEC, 100);
     const int listener = ::fcntl(listener_.get(), F_DUPFD_CLOEXEC, 100);
     const int ready = ::fcntl(pipe->second.get(), F_DUPFD_CLOEXEC, 100);
-    if (control < 0 || listener < 0 || ready < 0 || ::dup2(control, kFrontControl) < 0 ||
-        ::dup2(listener, kFrontListener) < 0 || ::dup2(ready, kFrontReady) < 0)
+    const int high_program = ::fcntl(program.get(), F_DUPFD_CLOEXEC, 100);
+    if (control < 0 || listener < 0 || ready < 0 || high_program < 0 ||
+        ::dup2(control, kFrontControl) < 0 || ::dup2(listener, kFrontListener) < 0 ||
+        ::dup2(ready, kFrontReady) < 0 || ::dup3(high_program, kFrontReady + 1, O_CLOEXEC) < 0)
       ::_exit(125);
-    ::syscall(SYS_close_range, kFrontReady + 1, ~0U, 0);
+    ::syscall(SYS_close_range, kFrontReady + 2, ~0U, 0);
     ::setsid();  // Ctrl-C in the keeper's terminal is for the keeper, which lets us finish
     for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
     sigset_t none;
@@ -164,7 +168,8 @@ Status Front::spawn() {
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
       ::_exit(125);
-    ::execve(argv[0], argv.data(), envp);
+    // Opened before: the front's own id may have no way to where the program lies.
+    ::syscall(SYS_execveat, kFrontReady + 1, "", argv.data(), envp, AT_EMPTY_PATH);
     ::_exit(127);
   }
   pid_ = pid;
