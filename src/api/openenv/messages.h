@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -25,7 +26,11 @@ struct Mistake {
   json::object context = {};
 };
 using Mistakes = std::vector<Mistake>;
+// Only the first few, and of what was sent only so much as tells it apart.
 json::array to_json(const Mistakes& mistakes);
+
+// The beginning of something that a client sent, for a message.
+std::string brief(std::string_view text);
 
 struct Action {
   std::string code;
