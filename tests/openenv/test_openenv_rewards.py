@@ -134,15 +134,48 @@ OWN = {
 }
 
 
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def blocks(document: str, language: str) -> list[str]:
+    text = (DOCS / document).read_text()
+    return [part.partition("```")[0] for part in text.split(f"```{language}\n")[1:]]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_rules_of_the_manual_are_good(
+    start_server: Callable[..., Server], tmp_path: Path, number: int
+) -> None:
+    server = start_server(
+        front=("--reward", str(readable(tmp_path, blocks("rewards.md", "json")[number])))
+    )
+    with generic(f"http://{server.host}") as env:
+        codes = ("42", "print('it is 42')", "def f(:", "import os", "import os; os._exit(1)")
+        got = [env.step({"code": code}).reward for code in codes]
+    assert got == [[1.1, 0.6, -0.5, 0.1, -1.0], [0.1, 0.1, -0.1, -0.9, -0.9]][number]
+
+
+def test_the_example_of_the_manual_works(url: str, capfd: pytest.CaptureFixture[str]) -> None:
+    [code] = blocks("openenv.md", "python")
+
+    exec(code.replace("http://127.0.0.1:8000", url), {})
+
+    assert capfd.readouterr().out.split() == ["3", "0.1"]
+
+
+def readable(directory: Path, rules: str) -> Path:
+    """A file that the front may read, which has a uid of its own."""
+    for one in (directory, *list(directory.parents)[:2]):
+        one.chmod(0o755)
+    file = directory / "rules.json"
+    file.write_text(rules)
+    file.chmod(0o644)
+    return file
+
+
 @pytest.fixture
 def own_rules(start_server: Callable[..., Server], tmp_path: Path) -> Server:
-    tmp_path.chmod(0o755)
-    for parent in list(tmp_path.parents)[:2]:
-        parent.chmod(0o755)
-    file = tmp_path / "rules.json"
-    file.write_text(json.dumps(OWN))
-    file.chmod(0o644)
-    return start_server(front=("--reward", str(file)))
+    return start_server(front=("--reward", str(readable(tmp_path, json.dumps(OWN)))))
 
 
 def test_own_rules_see_what_came_of_the_code(own_rules: Server) -> None:

@@ -162,8 +162,8 @@ Task<Status> Judge::open() {
   if (!said) co_return std::move(said.error());
   if (*said == "ok\n") co_return ok();
   co_return Error{.code = Code::invalid_argument,
-                  .message = "the rules of rewards: " + said->substr(0, said->find('\n')),
-                  .remedy = "see docs/rewards.md"};
+                  .message = "reward: " + said->substr(0, said->find('\n')),
+                  .remedy = "correct the file of --reward; docs/rewards.md says what it may hold"};
 }
 
 Task<Status> Judge::start() {
