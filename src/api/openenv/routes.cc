@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/openenv/routes.h"
 
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <deque>
 #include <map>
 
@@ -10,10 +13,13 @@
 
 namespace vitrine::api::openenv {
 
+using namespace boost::asio::experimental::awaitable_operators;
+
 namespace {
 
 constexpr std::size_t kMaxBody = 20u << 20;
 constexpr std::size_t kMaxUnclaimed = 4096;
+constexpr std::chrono::seconds kRefusalTime{1};
 constexpr std::string_view kCookie = "vitrine_env";
 constexpr const char* kName = "PythonCodeActEnv";
 constexpr const char* kJson = "application/json";
@@ -351,6 +357,10 @@ Task<void> Adapter::socket(Exchange& exchange) {
     refusal.data = error_frame(full ? "CAPACITY_REACHED" : "FACTORY_ERROR",
                                full ? full_message() : opened.error().message, std::move(more));
     if (!co_await socket->send(std::move(refusal))) co_return;
+    // Stock clients read it as the answer to what they send first, and cannot send to a socket that
+    // is closing.
+    asio::steady_timer timer(executor_, kRefusalTime);
+    (void)co_await (socket->next() || timer.async_wait(asio::use_awaitable));
     co_return co_await socket->close(WebSocket::Close::normal, "");
   }
   try {
