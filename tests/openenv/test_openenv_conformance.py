@@ -573,6 +573,20 @@ def test_typed_clients_may_ask_for_screenshots_at_reset(url: str) -> None:
         assert "screenshot" not in seen and "screenshot" in seen["metadata"]
 
 
+def test_results_and_usage_are_in_metadata_when_asked_for(url: str) -> None:
+    with Frames(url) as frames:
+        seen = frames.step("6 * 7", metadata={"results": True, "usage": True})
+        assert seen["metadata"].keys() == {"results", "usage"}
+        assert seen["metadata"]["results"] == [{"text/plain": "42"}]
+        assert seen["metadata"]["usage"]["wall_ms"] >= 0
+        assert "metadata" not in frames.step("6 * 7")
+        seen = frames.step("chr(1) * 2_000_000", metadata={"results": True})
+        assert seen["metadata"].keys() & {"results", "results_error"}
+    with coding(url) as env:
+        env.reset(usage=True)
+        assert env.step(CodeAction(code="1")).observation.metadata.keys() == {"usage"}
+
+
 # ---- openenv validate --url
 
 

@@ -5,6 +5,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "api/render.h"
+
 namespace vitrine::api::openenv {
 
 using namespace boost::asio::experimental::awaitable_operators;
@@ -19,7 +21,8 @@ namespace {
 constexpr milliseconds kLongest{50'000};
 constexpr milliseconds kSpare{1'000};          // what the way back and the ending of code may take
 constexpr std::uint64_t kOutput = 400u << 10;  // of each stream: an answer stays below a megabyte
-constexpr milliseconds kPatience{50};          // before a client is watched for leaving
+constexpr std::size_t kMaxResults = 600'000;
+constexpr milliseconds kPatience{50};  // before a client is watched for leaving
 
 std::string with_line(std::string text, const std::string& line) {
   if (line.empty()) return text;
@@ -50,6 +53,27 @@ milliseconds time_for(const Action& action, std::optional<double> patience, mill
     limit = std::min(limit, all > 2 * kSpare ? all - kSpare : all / 2);
   }
   return std::clamp(limit, milliseconds(1), kLongest);
+}
+
+json::object metadata_of(const ExecRecord& record, const Wishes& of_episode, const Action& action) {
+  json::object metadata;
+  const Wishes& own = action.wishes;
+  if (action.capture_screenshot || own.screenshot || of_episode.screenshot) {
+    if (!action.capture_screenshot) metadata["screenshot"] = nullptr;
+    metadata["screenshot_error"] = "no_display: this version of the server has no display";
+  }
+  const bool results = own.results || of_episode.results;
+  const bool usage = own.usage || of_episode.usage;
+  if (!results && !usage) return metadata;
+  boost::system::error_code failed;
+  json::value parsed = json::parse(execution_json(record), failed);
+  if (failed || !parsed.is_object()) return metadata;
+  json::object& shown = parsed.as_object();
+  if (usage) metadata["usage"] = shown["usage"];
+  if (results && json::serialize(shown["results"]).size() <= kMaxResults)
+    metadata["results"] = shown["results"];
+  else if (results) metadata["results_error"] = "too_large: an answer has less than a megabyte";
+  return metadata;
 }
 
 }  // namespace
@@ -186,11 +210,8 @@ Task<Result<Observation>> Environment::step(Action action, std::optional<double>
   judged.out = seen.out;
   judged.err = seen.err;
   seen.reward = co_await judge_.reward(judged);
-  if (action.capture_screenshot || action.screenshot_in_metadata || wishes_.screenshots) {
-    seen.has_screenshot = action.capture_screenshot;
-    if (!action.capture_screenshot) seen.metadata["screenshot"] = nullptr;
-    seen.metadata["screenshot_error"] = "no_display: this version of the server has no display";
-  }
+  seen.has_screenshot = action.capture_screenshot;
+  seen.metadata = metadata_of(record, wishes_.wishes, action);
   ++state_.steps;
   state_.last_exit_code = seen.exit_code;
   co_return seen;

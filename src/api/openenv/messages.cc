@@ -51,6 +51,13 @@ void read_flag(const json::object& object, const json::array& prefix, const char
         {"bool_type", at(prefix, key), "Input should be a valid boolean", *value, {}});
 }
 
+void read_wishes(const json::object& object, const json::array& prefix, Wishes& into,
+                 Mistakes& mistakes) {
+  read_flag(object, prefix, "capture_screenshot", into.screenshot, mistakes);
+  read_flag(object, prefix, "results", into.results, mistakes);
+  read_flag(object, prefix, "usage", into.usage, mistakes);
+}
+
 // As Python writes a float: 0.1, -1.0.
 std::string decimal(double value) {
   std::array<char, 40> text{};
@@ -171,8 +178,7 @@ std::variant<Action, Mistakes> read_action(const json::object& object) {
   read_positive(object, {}, "timeout_s", action.timeout_s, mistakes);
   if (const json::value* metadata = object.if_contains("metadata"); metadata != nullptr) {
     if (metadata->is_object())
-      read_flag(metadata->as_object(), {"metadata"}, "capture_screenshot",
-                action.screenshot_in_metadata, mistakes);
+      read_wishes(metadata->as_object(), {"metadata"}, action.wishes, mistakes);
     else
       mistakes.push_back(
           {"dict_type", {"metadata"}, "Input should be a valid dictionary", *metadata, {}});
@@ -207,7 +213,7 @@ std::variant<Reset, Mistakes> read_reset(const json::object& object, const json:
                           json::object{{"max_length", kMaxName}}});
     else reset.episode = std::string(episode->as_string());
   }
-  read_flag(object, prefix, "capture_screenshot", reset.screenshots, mistakes);
+  read_wishes(object, prefix, reset.wishes, mistakes);
   if (!mistakes.empty()) return mistakes;
   return reset;
 }

@@ -25,14 +25,14 @@ TEST(OpenenvAction, IsTheCode) {
 
   EXPECT_EQ(action.code, "6 * 7");
   EXPECT_FALSE(action.capture_screenshot);
-  EXPECT_FALSE(action.screenshot_in_metadata);
+  EXPECT_FALSE(action.wishes.screenshot || action.wishes.results || action.wishes.usage);
   EXPECT_FALSE(action.timeout_s);
 }
 
 TEST(OpenenvAction, TellsWhereTheScreenshotWasAskedFor) {
   EXPECT_TRUE(action_of(R"({"code": "", "capture_screenshot": true})").capture_screenshot);
   EXPECT_TRUE(action_of(R"({"code": "", "metadata": {"capture_screenshot": true, "mine": 1}})")
-                  .screenshot_in_metadata);
+                  .wishes.screenshot);
 }
 
 TEST(OpenenvAction, HasTheMistakesOfTheStockModels) {
@@ -48,6 +48,16 @@ TEST(OpenenvAction, HasTheMistakesOfTheStockModels) {
             json::value({{"gt", 0.0}}));
   EXPECT_EQ(first_mistake(read_action(object(R"({"code":"","metadata":1})"))).at("type"),
             "dict_type");
+}
+
+TEST(OpenenvAction, SaysWhatItsMetadataIsToHold) {
+  const Wishes wishes =
+      action_of(R"({"code": "", "metadata": {"results": true, "usage": true}})").wishes;
+
+  EXPECT_TRUE(wishes.results && wishes.usage && !wishes.screenshot);
+  EXPECT_EQ(
+      first_mistake(read_action(object(R"({"code": "", "metadata": {"usage": 1}})"))).at("loc"),
+      json::value({"metadata", "usage"}));
 }
 
 TEST(OpenenvMistakes, AreFewAndShort) {
