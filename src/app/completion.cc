@@ -41,7 +41,8 @@ std::string bash(const std::vector<Words>& all) {
          "  case ${COMP_WORDS[COMP_CWORD-1]} in\n"
          "    --data|--image) COMPREPLY=($(compgen -d -- \"$current\")); return ;;\n"
          "    --auth) COMPREPLY=($(compgen -W 'token none' -- \"$current\")); return ;;\n"
-         "    --config|--token-file|--stdin) COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n"
+         "    --config|--token-file|--reward|--stdin) COMPREPLY=($(compgen -f -- \"$current\")); "
+         "return ;;\n"
          "  esac\n"
          "  if [ \"$COMP_CWORD\" = 1 ]; then words=\"" +
          names + "--help\"; else case ${COMP_WORDS[1]} in\n" + cases +
@@ -65,7 +66,7 @@ std::string zsh(const std::vector<Words>& all) {
          "  case $words[CURRENT-1] in\n"
          "    --data|--image) _files -/; return ;;\n"
          "    --auth) compadd token none; return ;;\n"
-         "    --config|--token-file|--stdin) _files; return ;;\n"
+         "    --config|--token-file|--reward|--stdin) _files; return ;;\n"
          "  esac\n"
          "  case $words[2] in\n" +
          cases +

@@ -36,6 +36,7 @@ using asio::ip::tcp;
 namespace {
 
 // As the keeper places them; see keeper/front.h.
+constexpr int kRefused = 2;  // the settings are wrong: the keeper does not try again
 constexpr int kControl = 3;
 constexpr int kListener = 4;
 constexpr int kReady = 5;
@@ -112,6 +113,7 @@ class Front {
         judge_(context.get_executor(), registry_, std::move(rules)) {}
 
   Status start();
+  int exit_code() const { return exit_code_; }
 
  private:
   Task<void> run();
@@ -128,6 +130,7 @@ class Front {
   api::Router router_;
   api::Metrics metrics_;
   std::optional<api::Server> server_;
+  int exit_code_ = 0;
 };
 
 void Front::add_routes(std::uint64_t capacity) {
@@ -218,7 +221,10 @@ Task<void> Front::run() {
     log_line("error front: taking over sessions: " + adopted.error().describe());
   if (Status good = co_await judge_.start(); !good) {
     log_line("error front: " + good.error().describe());
-    if (good.error().code == Code::invalid_argument) co_return context_.stop();
+    if (good.error().code == Code::invalid_argument) {
+      exit_code_ = kRefused;
+      co_return context_.stop();
+    }
   }
   asio::co_spawn(context_, server_->accept_all(), asio::detached);
   asio::co_spawn(context_, tend(), asio::detached);
@@ -256,7 +262,7 @@ int run(int argc, char** argv) {
   Result<std::string> rules = load_rules(options.reward);
   if (!rules) {
     log_line("error front: " + rules.error().describe());
-    return 1;
+    return kRefused;
   }
   Result<store::Store> store =
       store::Store::open(options.data, {.executions_per_session = options.history});
@@ -271,7 +277,7 @@ int run(int argc, char** argv) {
     return 1;
   }
   context.run();
-  return 0;
+  return front.exit_code();
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <boost/json.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "app/commands.h"
@@ -92,6 +94,45 @@ Result<std::string> token_for_front(const std::string& given, const std::string&
   return copy;
 }
 
+// The front reads a copy in its directory: it may have another uid, and one that is started anew must
+// find the rules that were good. Regular expressions are checked by the front: Python knows them.
+Result<std::string> rules_for_front(const std::string& given, const std::string& data) {
+  if (given == "none" || given == "openenv") return given;
+  const auto refused = [&](const std::string& why, const std::string& remedy) {
+    return Error{.code = Code::invalid_argument,
+                 .message = "reward '" + given + "' " + why,
+                 .remedy = remedy};
+  };
+  Result<std::string> rules = read_file(AT_FDCWD, given.c_str(), 1u << 20);
+  if (!rules)
+    return refused("cannot be read: " + rules.error().message,
+                   "use none, openenv, or a readable file of at most 1 MiB");
+  boost::system::error_code failed;
+  const boost::json::value parsed = boost::json::parse(*rules, failed);
+  if (failed || !parsed.is_object() || !parsed.as_object().contains("groups"))
+    return refused(failed ? "is not JSON: " + failed.message() : "has no field 'groups'",
+                   "write it like {\"groups\": [{\"rules\": [{\"if\": {\"outcome\": [\"ok\"]}, "
+                   "\"add\": 1}]}]}; see docs/rewards.md");
+  const std::string copy = data + "/rules.json";
+  ::unlink(copy.c_str());
+  Fd file(::open(copy.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file ||
+      ::write(file.get(), rules->data(), rules->size()) != static_cast<ssize_t>(rules->size()) ||
+      (::geteuid() == 0 && ::fchown(file.get(), kFrontUid, kFrontUid) != 0))
+    return Error::from_errno("copying the rules of rewards");
+  return copy;
+}
+
+// Of OpenEnv's own image; people expect them to do something.
+void note_ignored_variables() {
+  for (const char* name : {"EXECUTOR_BACKEND", "ADDITIONAL_IMPORTS"})
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0')
+      std::fprintf(stderr,
+                   "vitrine: the variable %s is not read yet: sessions run real Python, and all "
+                   "that is installed in the image can be imported\n",
+                   name);
+}
+
 bool is_loopback(const std::string& listen) {
   return listen.starts_with("127.") || listen.starts_with("localhost:") ||
          listen.starts_with("[::1]:");
@@ -129,6 +170,15 @@ int serve(const ServeOptions& options) {
     token_file = *usable;
   }
 
+  Result<std::string> rules = rules_for_front(settings.get("reward", "openenv"), data);
+  if (!rules) return refuse(rules.error(), kUsage);
+  if (*rules != "none" && settings.get("capacity", "") == "1")
+    return refuse(Error{.code = Code::invalid_argument,
+                        .message = "capacity '1' leaves no session: rewards are judged in one",
+                        .remedy = "choose 2 or more, or --reward none"},
+                  kUsage);
+  note_ignored_variables();
+
   const std::string listen = settings.get("listen", "127.0.0.1:8000");
   const std::string auth = settings.get("auth", "auto");
   if (auth == "token" || (auth == "auto" && !is_loopback(listen)))
@@ -151,7 +201,7 @@ int serve(const ServeOptions& options) {
       if (setting.name == std::string(name) && settings.values.contains(name))
         words.insert(words.end(), {flag_of(setting), settings.values.at(name)});
   if (options.ephemeral) words.emplace_back("--ephemeral");
-  words.insert(words.end(), {"--", "--data", data, "--auth", auth});
+  words.insert(words.end(), {"--", "--data", data, "--auth", auth, "--reward", *rules});
   if (settings.values.contains("history"))
     words.insert(words.end(), {"--history", settings.values.at("history")});
   if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});

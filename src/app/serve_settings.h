@@ -35,6 +35,9 @@ inline constexpr std::array kSettings{
     Setting{"auth", Kind::text, "auto|token|none",
             "who needs the token: those beyond loopback, "
             "all, nobody [auto]"},
+    Setting{"reward", Kind::text, "none|openenv|FILE",
+            "what OpenEnv's steps earn: nothing, what stock "
+            "says, or rules of docs/rewards.md [openenv]"},
     Setting{"token_file", Kind::text, "FILE", "holds the token [DIR/token]"},
     Setting{"name", Kind::text, "NAME", "of its cgroups [from the data directory]"},
 };

@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kStopGrace{10'000};
 constexpr std::uint32_t kMaxStartFailures = 6;  // of the first front; later ones are tried for ever
+constexpr int kRefused = 2;                     // its exit code when it was told nonsense
 
 std::pair<std::string, std::string> split_address(const std::string& listen) {
   const std::size_t colon = listen.rfind(':');
@@ -119,7 +120,7 @@ std::chrono::milliseconds restart_pause(std::uint32_t failures) {
   return std::chrono::milliseconds(std::min(kFirst << std::min(failures - 1, 8u), kLongest));
 }
 
-Status Front::start(std::function<void()> ready, std::function<void()> failed) {
+Status Front::start(std::function<void()> ready, std::function<void(int)> failed) {
   ready_ = std::move(ready);
   failed_ = std::move(failed);
   if (Status s = bind(); !s) return s;
@@ -201,9 +202,13 @@ void Front::died(Ending ending) {
   // Its word may still lie in the pipe: both can come in one turn of the loop.
   if (ready_pipe_) became_ready();
   failures_ = was_ready_ ? 0 : failures_ + 1;
+  if (ready_ && !ending.signalled && ending.code == kRefused) {
+    log_error("the front refuses its settings; its reasons are above");
+    return failed_(kRefused);
+  }
   if (ready_ && !ending.signalled && failures_ >= kMaxStartFailures) {
     log_error("the front does not start; its reasons are above");
-    return failed_();
+    return failed_(1);
   }
   log_warning(std::string("the front ") +
               (ending.signalled ? "was ended by signal " : "exited with status ") +

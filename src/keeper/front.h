@@ -30,8 +30,9 @@ class Front {
       : loop_(loop), reaper_(reaper), control_(control), config_(std::move(config)) {}
 
   // Binds the socket, prepares the data directory, starts the program. Once, `ready` is called, or
-  // `failed` if the program ends again and again before it was ever ready.
-  Status start(std::function<void()> ready, std::function<void()> failed);
+  // `failed` if the program ends again and again before it was ever ready, or at once if it refuses
+  // its settings: with the exit code for the keeper.
+  Status start(std::function<void()> ready, std::function<void(int)> failed);
   void stop(std::function<void()> stopped);  // SIGTERM, and SIGKILL if it does not help
 
   const std::string& address() const { return address_; }
@@ -59,7 +60,7 @@ class Front {
   std::uint64_t restarts_ = 0;
   bool was_ready_ = false;  // the one that runs, or the last that ran
   std::function<void()> ready_;
-  std::function<void()> failed_;
+  std::function<void(int)> failed_;
   std::function<void()> stopped_;
   bool stopping_ = false;
 };

@@ -248,8 +248,8 @@ Status Keeper::start(const Options& chosen) {
       front_ready = true;
       announce_when_full();
     };
-    const auto failed = [this] {
-      exit_code = 1;
+    const auto failed = [this](int code) {
+      exit_code = code;
       stop();
     };
     if (Status s = front->start(ready, failed); !s) return s;

@@ -324,11 +324,14 @@ WRONG_FLAGS = [
     ("--pool-bare", "1001"),
     ("--pool-seeded", "1.5"),
     ("--capacity", "0"),
+    ("--capacity", "1"),
     ("--history", "0"),
     ("--auth", "maybe"),
     ("--name", "a/b"),
     ("--host", "a b"),
     ("--image", "/nowhere"),
+    ("--reward", "/nowhere.json"),
+    ("--reward", "opennv"),
     ("--config", "/nowhere.json"),
 ]
 
@@ -362,6 +365,54 @@ def test_serve_refuses_a_wrong_configuration(directory: Path, config: str, told:
     assert done.returncode == 2
     assert told in done.stderr
     assert "\n  remedy: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "no field 'groups'"),
+        ('{"groups": 1}', "groups"),
+        ('{"groups": [{"rules": [{"add": "1"}]}]}', "groups[0].rules[0]"),
+        (
+            '{"groups": [{"rules": [{"if": {"colour": 1}, "add": 1}]}]}',
+            "groups[0].rules[0].if.colour",
+        ),
+        (
+            '{"groups": [{"rules": []}, {"rules": [{"if": {"code_matches": "("}, "add": 1}]}]}',
+            "groups[1].rules[0].if.code_matches is no regular expression",
+        ),
+    ],
+)
+def test_serve_refuses_wrong_rules_of_rewards(directory: Path, rules: str, told: str) -> None:
+    file = directory / "rules.json"
+    file.write_text(rules)
+    file.chmod(0o600)
+    began = time.monotonic()
+    done = vitrine(
+        "serve", "--listen", "127.0.0.1:0", "--data", str(directory / "data"), f"--reward={file}"
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "reward" in done.stderr and told in done.stderr
+    assert "remedy: " in done.stderr and "docs/rewards.md" in done.stderr
+    assert "starting another" not in done.stderr and time.monotonic() - began < 20
+
+
+def test_serve_gives_the_rewards_of_its_rules(directory: Path) -> None:
+    file = directory / "rules.json"
+    file.write_text('{"groups": [{"rules": [{"if": {"stdout_equals": "42"}, "add": 3}]}]}')
+    file.chmod(0o600)  # the front has another uid
+    serving = Serving("--data", str(directory / "data"), "--reward", str(file))
+    try:
+        request = urllib.request.Request(
+            f"{serving.url}/step", json.dumps({"action": {"code": "6 * 7"}}).encode()
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            assert json.load(answer)["reward"] == 3.0
+    finally:
+        code, rest = serving.stop()
+    assert (code, rest) == (0, b"")
 
 
 def test_serve_refuses_a_directory_with_other_files(directory: Path) -> None:

@@ -5,6 +5,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "api/render.h"
+
 namespace vitrine::api::openenv {
 
 using namespace boost::asio::experimental::awaitable_operators;
@@ -15,18 +17,12 @@ using std::chrono::milliseconds;
 namespace {
 
 // Stock clients of the WebSocket give up after 60 s, and read a late answer as that of the next step.
-constexpr milliseconds kLongest{55'000};
+// The ending of code that resists, and the judge, need some of it.
+constexpr milliseconds kLongest{50'000};
 constexpr milliseconds kSpare{1'000};          // what the way back and the ending of code may take
 constexpr std::uint64_t kOutput = 400u << 10;  // of each stream: an answer stays below a megabyte
-constexpr milliseconds kPatience{50};          // before a client is watched for leaving
-
-std::string new_episode() {
-  std::string id = session::new_id();
-  id[12] = '4';  // as random UUIDs are marked
-  id[16] = "89ab"[static_cast<unsigned char>(id[16]) % 4];
-  for (std::size_t dash : {8u, 13u, 18u, 23u}) id.insert(dash, "-");
-  return id;
-}
+constexpr std::size_t kMaxResults = 600'000;
+constexpr milliseconds kPatience{50};  // before a client is watched for leaving
 
 std::string with_line(std::string text, const std::string& line) {
   if (line.empty()) return text;
@@ -47,28 +43,90 @@ Task<std::string> value_of(Execution& execution) {
   co_return text;
 }
 
+milliseconds time_for(const Action& action, std::optional<double> patience, milliseconds usual) {
+  const auto in_ms = [](double seconds) {
+    return milliseconds(static_cast<std::int64_t>(std::min(seconds, 86'400.0) * 1000));
+  };
+  milliseconds limit = action.timeout_s ? in_ms(*action.timeout_s) : usual;
+  if (patience) {
+    const milliseconds all = in_ms(*patience);
+    limit = std::min(limit, all > 2 * kSpare ? all - kSpare : all / 2);
+  }
+  return std::clamp(limit, milliseconds(1), kLongest);
+}
+
+json::object metadata_of(const ExecRecord& record, const Wishes& of_episode, const Action& action) {
+  json::object metadata;
+  const Wishes& own = action.wishes;
+  if (action.capture_screenshot || own.screenshot || of_episode.screenshot) {
+    if (!action.capture_screenshot) metadata["screenshot"] = nullptr;
+    metadata["screenshot_error"] = "no_display: this version of the server has no display";
+  }
+  const bool results = own.results || of_episode.results;
+  const bool usage = own.usage || of_episode.usage;
+  if (!results && !usage) return metadata;
+  boost::system::error_code failed;
+  json::value parsed = json::parse(execution_json(record), failed);
+  if (failed || !parsed.is_object()) return metadata;
+  json::object& shown = parsed.as_object();
+  if (usage) metadata["usage"] = shown["usage"];
+  if (results && json::serialize(shown["results"]).size() <= kMaxResults)
+    metadata["results"] = shown["results"];
+  else if (results) metadata["results_error"] = "too_large: an answer has less than a megabyte";
+  return metadata;
+}
+
 }  // namespace
 
-Task<Status> Environment::make_session() {
+std::string new_episode() {
+  std::string id = session::new_id();
+  id[12] = '4';  // as random UUIDs are marked
+  id[16] = "89ab"[static_cast<unsigned char>(id[16]) % 4];
+  for (std::size_t dash : {8u, 13u, 18u, 23u}) id.insert(dash, "-");
+  return id;
+}
+
+Task<Result<std::shared_ptr<Session>>> Environment::create() {
   session::SessionSpec spec;
   spec.name = "openenv";
   spec.stored = false;  // its client leaves with the front, or finds a new one
   spec.limits.output_bytes = kOutput;
   spec.seed = wishes_.seed;
   if (wishes_.seed) spec.variant = Variant::seeded;
-  Result<std::shared_ptr<Session>> made = co_await registry_.create(std::move(spec));
+  Result<std::shared_ptr<Session>> made = co_await registry_.create(spec);
+  if (made || made.error().code != Code::unavailable || !session_) co_return made;
+  std::shared_ptr<Session> old = let_go();  // full: its own place is the one to take
+  (void)co_await registry_.end(old);
+  co_return co_await registry_.create(spec);
+}
+
+Task<Status> Environment::make_session() {
+  struct Making {
+    Environment& of;
+    explicit Making(Environment& one) : of(one) { of.making_ = true; }
+    ~Making() {
+      of.making_ = false;
+      of.changes_.tell();
+    }
+  } making(*this);
+  Result<std::shared_ptr<Session>> made = co_await create();
   if (!made) co_return std::move(made.error());
   close();
   session_ = std::move(*made);
   told_ = false;
-  ++session_->attached;  // idle or not, it lives as long as the client
+  if (life_ == Life::connection) ++session_->attached;
   co_return ok();
 }
 
-void Environment::close() {
+std::shared_ptr<Session> Environment::let_go() {
   std::shared_ptr<Session> old = std::exchange(session_, nullptr);
+  if (old && life_ == Life::connection) --old->attached;
+  return old;
+}
+
+void Environment::close() {
+  std::shared_ptr<Session> old = let_go();
   if (!old) return;
-  --old->attached;
   asio::co_spawn(
       executor_,
       [](session::Registry* registry, std::shared_ptr<Session> one) -> Task<void> {
@@ -77,48 +135,48 @@ void Environment::close() {
       asio::detached);
 }
 
-Task<Status> Environment::open() { co_return co_await make_session(); }
+Task<Status> Environment::open() {
+  auto self = shared_from_this();
+  co_return co_await make_session();
+}
+
+Observation Environment::begin() {
+  lost_ = false;
+  state_ = State();
+  state_.episode = wishes_.episode ? wishes_.episode : new_episode();
+  return Observation();
+}
+
+Observation Environment::reset_later(Reset request) {
+  wishes_ = std::move(request);
+  close();
+  return begin();
+}
 
 Task<Result<Observation>> Environment::reset(Reset request) {
+  auto self = shared_from_this();
+  while (making_) co_await changes_.wait();
   wishes_ = std::move(request);
-  const bool is_new = session_ && state_.steps == 0 && !state_.episode && !wishes_.seed &&
-                      !session_->death && !session_->ended;
+  const bool is_new = is_usable() && state_.steps == 0 && !state_.episode && !wishes_.seed;
   if (!is_new) {
     if (Status made = co_await make_session(); !made) co_return std::move(made.error());
   }
-  state_ = {.episode = wishes_.episode ? wishes_.episode : new_episode()};
-  co_return Observation{};
-}
-
-milliseconds Environment::time_for(const Action& action, std::optional<double> patience) const {
-  const auto in_ms = [](double seconds) {
-    return milliseconds(static_cast<std::int64_t>(std::min(seconds, 86'400.0) * 1000));
-  };
-  milliseconds limit = session_->spec.limits.exec_time;
-  if (action.timeout_s) limit = in_ms(*action.timeout_s);
-  if (patience) {
-    const milliseconds all = in_ms(*patience);
-    limit = std::min(limit, all > 2 * kSpare ? all - kSpare : all / 2);
-  }
-  return std::clamp(limit, milliseconds(1), kLongest);
+  co_return begin();
 }
 
 Task<Result<Observation>> Environment::step(Action action, std::optional<double> patience,
                                             std::function<Task<void>()> gone) {
   auto self = shared_from_this();
-  std::string note;
-  if (!session_ || session_->death || session_->ended) {
-    if (session_ && !told_)
-      note =
-          "note: the environment's interpreter was gone and has been replaced: its variables "
-          "are lost\n";
+  while (making_) co_await changes_.wait();
+  if (!is_usable()) {
+    lost_ = lost_ || (session_ && !told_);
     if (Status made = co_await make_session(); !made) co_return std::move(made.error());
   }
   std::shared_ptr<Session> session = session_;
   registry_.wake(*session);
   ExecRequest request;
   request.code = action.code;
-  request.timeout = time_for(action, patience);
+  request.timeout = time_for(action, patience, session->spec.limits.exec_time);
   Result<std::shared_ptr<Execution>> started = session->execute(std::move(request));
   if (!started) co_return std::move(started.error());
   std::shared_ptr<Execution> execution = std::move(*started);
@@ -133,20 +191,27 @@ Task<Result<Observation>> Environment::step(Action action, std::optional<double>
   Observation seen;
   seen.exit_code = record.exit_code;
   seen.out = with_line(record.out, co_await value_of(*execution));
-  seen.err = note + record.err;
+  if (std::exchange(lost_, false))
+    seen.err =
+        "note: the environment's interpreter was gone and has been replaced: its variables "
+        "are lost\n";
+  seen.err += record.err;
   if (record.error) seen.err = with_line(std::move(seen.err), record.error->traceback);
   if (!record.state_kept) {
-    told_ = true;
+    told_ = session == session_;
     seen.err = with_line(std::move(seen.err), "the environment's interpreter ended (" +
                                                   std::string(to_string(record.outcome)) +
                                                   ") and is replaced: its variables are lost\n");
   }
-  seen.reward = co_await judge_.reward(record);
-  if (action.capture_screenshot || action.screenshot_in_metadata || wishes_.screenshots) {
-    seen.has_screenshot = action.capture_screenshot;
-    if (!action.capture_screenshot) seen.metadata["screenshot"] = nullptr;
-    seen.metadata["screenshot_error"] = "no_display: this version of the server has no display";
-  }
+  Judged judged;
+  judged.code = record.code;
+  judged.outcome = record.outcome;
+  judged.exit_code = record.exit_code;
+  judged.out = seen.out;
+  judged.err = seen.err;
+  seen.reward = co_await judge_.reward(judged);
+  seen.has_screenshot = action.capture_screenshot;
+  seen.metadata = metadata_of(record, wishes_.wishes, action);
   ++state_.steps;
   state_.last_exit_code = seen.exit_code;
   co_return seen;

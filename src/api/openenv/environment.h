@@ -12,6 +12,7 @@
 
 #include "api/openenv/judge.h"
 #include "api/openenv/messages.h"
+#include "session/changes.h"
 #include "session/registry.h"
 
 namespace vitrine::api::openenv {
@@ -20,12 +21,18 @@ using session::Task;
 
 class Environment : public std::enable_shared_from_this<Environment> {
  public:
-  Environment(asio::any_io_executor executor, session::Registry& registry, Judge& judge)
-      : executor_(std::move(executor)), registry_(registry), judge_(judge) {}
+  // Until when its session lives: the client's connection ends, or nobody has used it for its idle
+  // time.
+  enum class Life { connection, idle };
+
+  Environment(asio::any_io_executor executor, session::Registry& registry, Judge& judge, Life life)
+      : executor_(executor), registry_(registry), judge_(judge), life_(life), changes_(executor) {}
 
   // Makes the session, so that a client knows at once whether there is room.
   Task<Status> open();
   Task<Result<Observation>> reset(Reset request);
+  // The same without making a session before it is needed.
+  Observation reset_later(Reset request);
   // `gone` returns when the client has left: then the code is interrupted. `patience` = how long the
   // client waits, if it has said so.
   Task<Result<Observation>> step(Action action, std::optional<double> patience,
@@ -34,20 +41,34 @@ class Environment : public std::enable_shared_from_this<Environment> {
   void close();
 
   const State& state() const { return state_; }
+  // Its client had another that no longer exists: the next step says so.
+  void replaces_another() { lost_ = true; }
   // Nothing of it exists any more: nobody used it for a long time.
   bool is_over() const { return session_ && session_->ended; }
+  bool has_session() const { return session_ || making_; }
 
  private:
+  bool is_usable() const { return session_ && !session_->death && !session_->ended; }
+  std::shared_ptr<session::Session> let_go();
+  // One at a time: requests of a client without a socket may come together.
   Task<Status> make_session();
-  std::chrono::milliseconds time_for(const Action& action, std::optional<double> patience) const;
+  Task<Result<std::shared_ptr<session::Session>>> create();
+  Observation begin();
 
   asio::any_io_executor executor_;
   session::Registry& registry_;
   Judge& judge_;
+  Life life_;
   std::shared_ptr<session::Session> session_;
   Reset wishes_;
   State state_;
+  bool lost_ = false;  // variables, and the client does not know
   bool told_ = false;  // the client knows that the session is dead
+  bool making_ = false;
+  session::Changes changes_;
 };
+
+// A random UUID, as OpenEnv names episodes.
+std::string new_episode();
 
 }  // namespace vitrine::api::openenv

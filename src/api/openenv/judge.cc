@@ -14,9 +14,11 @@ using session::Task;
 namespace {
 
 constexpr std::size_t kTogether = 64;
+constexpr std::size_t kBytesTogether = 256u << 10;
 constexpr std::size_t kMaxCode = 1u << 20;  // of longer code only the beginning is judged
 constexpr std::size_t kMaxOutput = 64u << 10;
-constexpr std::chrono::milliseconds kTime{5000};
+constexpr std::chrono::milliseconds kTime{3000};      // of a few
+constexpr std::chrono::milliseconds kPatience{7000};  // with what is judged before
 
 // Reads the rules from its input, and says what is wrong with them.
 constexpr const char* kProgram = R"py(
@@ -106,7 +108,7 @@ print(_wrong or "ok")
 )py";
 constexpr const char* kJudge = "print(json.dumps([_judged(s) for s in json.load(sys.stdin)]))";
 
-std::string beginning(const std::string& text, std::size_t size) {
+std::string_view beginning(std::string_view text, std::size_t size) {
   if (text.size() <= size) return text;
   while (size > 0 && (text[size] & 0xC0) == 0x80) --size;
   return text.substr(0, size);
@@ -146,20 +148,22 @@ Task<Result<std::string>> Judge::ask(std::string code, std::string input) {
 }
 
 Task<Status> Judge::open() {
+  if (std::shared_ptr<session::Session> old = std::exchange(session_, nullptr))
+    (void)co_await registry_.end(old);  // its place may be the only one left
   session::SessionSpec spec;
   spec.name = "rewards";
   spec.variant = Variant::bare;
   spec.lifetime = Lifetime::one_shot;  // is in no list, and of no use to the next front
-  spec.limits.idle_time = std::chrono::hours(24);
   Result<std::shared_ptr<session::Session>> made = co_await registry_.create(std::move(spec));
   if (!made) co_return std::move(made.error());
   session_ = std::move(*made);
+  ++session_->attached;  // however long nobody is judged
   Result<std::string> said = co_await ask(kProgram, rules_);
   if (!said) co_return std::move(said.error());
   if (*said == "ok\n") co_return ok();
   co_return Error{.code = Code::invalid_argument,
-                  .message = "the rules of rewards: " + said->substr(0, said->find('\n')),
-                  .remedy = "see docs/rewards.md"};
+                  .message = "reward: " + said->substr(0, said->find('\n')),
+                  .remedy = "correct the file of --reward; docs/rewards.md says what it may hold"};
 }
 
 Task<Status> Judge::start() {
@@ -167,14 +171,14 @@ Task<Status> Judge::start() {
   co_return co_await open();
 }
 
-Task<std::optional<double>> Judge::reward(const ExecRecord& record) {
+Task<std::optional<double>> Judge::reward(const Judged& judged) {
   if (rules_.empty()) co_return 0.0;
   auto mine = std::make_shared<Case>();
-  mine->json = json::serialize(json::object{{"code", beginning(record.code, kMaxCode)},
-                                            {"outcome", to_string(record.outcome)},
-                                            {"exit_code", record.exit_code},
-                                            {"stdout", beginning(record.out, kMaxOutput)},
-                                            {"stderr", beginning(record.err, kMaxOutput)}});
+  mine->json = json::serialize(json::object{{"code", beginning(judged.code, kMaxCode)},
+                                            {"outcome", to_string(judged.outcome)},
+                                            {"exit_code", judged.exit_code},
+                                            {"stdout", beginning(judged.out, kMaxOutput)},
+                                            {"stderr", beginning(judged.err, kMaxOutput)}});
   waiting_.push_back(mine);
   if (!judging_) {
     judging_ = true;
@@ -182,32 +186,47 @@ Task<std::optional<double>> Judge::reward(const ExecRecord& record) {
         executor_, [](Judge* self) -> Task<void> { co_await self->judge_all(); }(this),
         asio::detached);
   }
-  while (!mine->done) co_await changes_.wait();
+  const auto latest = std::chrono::steady_clock::now() + kPatience;
+  while (!mine->done && std::chrono::steady_clock::now() < latest) co_await changes_.wait(latest);
   co_return mine->reward;
+}
+
+Task<bool> Judge::judge(std::vector<std::shared_ptr<Case>> cases) {
+  if (!session_ || session_->death || session_->ended) {
+    if (Status ready = co_await open(); !ready) co_return false;
+  }
+  registry_.wake(*session_);
+  std::string input = "[";
+  for (const auto& one : cases) input += (input.size() == 1 ? "" : ",") + one->json;
+  input += "]";
+  Result<std::string> said = co_await ask(kJudge, std::move(input));
+  if (!said) co_return false;
+  boost::system::error_code failed;
+  const json::value list = json::parse(*said, failed);
+  if (failed || !list.is_array() || list.as_array().size() != cases.size()) co_return false;
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    if (const json::value& one = list.as_array()[i]; one.is_number())
+      cases[i]->reward = one.to_number<double>();
+  co_return true;
 }
 
 Task<void> Judge::judge_all() {
   while (!waiting_.empty()) {
-    const std::size_t count = std::min(waiting_.size(), kTogether);
-    std::vector<std::shared_ptr<Case>> cases(waiting_.begin(),
-                                             waiting_.begin() + static_cast<std::ptrdiff_t>(count));
-    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count));
-    std::string input = "[";
-    for (const auto& one : cases) input += (input.size() == 1 ? "" : ",") + one->json;
-    input += "]";
-    Status ready = ok();
-    if (!session_ || session_->death || session_->ended) ready = co_await open();
-    if (ready) {
-      registry_.wake(*session_);
-      Result<std::string> said = co_await ask(kJudge, input);
-      boost::system::error_code failed;
-      json::value list;
-      if (said) list = json::parse(*said, failed);
-      if (said && !failed && list.is_array() && list.as_array().size() == count)
-        for (std::size_t i = 0; i < count; ++i)
-          if (list.as_array()[i].is_number())
-            cases[i]->reward = list.as_array()[i].to_number<double>();
+    std::vector<std::shared_ptr<Case>> cases;
+    for (std::size_t bytes = 0; cases.size() < kTogether && cases.size() < waiting_.size();) {
+      bytes += waiting_[cases.size()]->json.size();
+      if (bytes > kBytesTogether && !cases.empty()) break;
+      cases.push_back(waiting_[cases.size()]);
     }
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(cases.size()));
+    // One of them may have broken it: then each is judged for itself.
+    if (!co_await judge(cases) && cases.size() > 1)
+      for (const auto& one : cases) {
+        std::vector<std::shared_ptr<Case>> alone(1, one);
+        (void)co_await judge(std::move(alone));
+        one->done = true;
+        changes_.tell();
+      }
     for (const auto& one : cases) one->done = true;
     changes_.tell();
   }

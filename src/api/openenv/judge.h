@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/exchange.h"
@@ -20,6 +21,15 @@ namespace vitrine::api::openenv {
 // The rules of OpenEnv's coding environment.
 std::string openenv_rules();
 
+// What is judged: what the client sent, and what it is going to see.
+struct Judged {
+  std::string_view code;
+  Outcome outcome = Outcome::ok;
+  int exit_code = 0;
+  std::string_view out;
+  std::string_view err;
+};
+
 class Judge {
  public:
   // `rules`: JSON as docs/rewards.md says; "" = there are none, and every reward is 0.
@@ -27,8 +37,9 @@ class Judge {
 
   // Whether the rules are good, with the reason if not. Call it once before reward().
   session::Task<Status> start();
-  // None if there was no judgement: the reason is in the log of the session layer.
-  session::Task<std::optional<double>> reward(const ExecRecord& record);
+  // None if there was no judgement in time: nothing can be said about code that breaks the parser
+  // itself. `judged` is read before the first wait.
+  session::Task<std::optional<double>> reward(const Judged& judged);
 
  private:
   struct Case {
@@ -38,6 +49,8 @@ class Judge {
   };
 
   session::Task<void> judge_all();
+  // False if there was no judgement of any of them.
+  session::Task<bool> judge(std::vector<std::shared_ptr<Case>> cases);
   session::Task<Result<std::string>> ask(std::string code, std::string input);
   session::Task<Status> open();
 

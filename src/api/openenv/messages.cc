@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <set>
 
 namespace vitrine::api::openenv {
@@ -12,6 +13,8 @@ namespace {
 
 constexpr std::size_t kMaxReply = 1'000'000;  // of the client's 1 MiB
 constexpr std::size_t kMaxName = 255;
+constexpr std::size_t kMaxEcho = 200;
+constexpr std::size_t kMaxMistakes = 20;
 
 json::array at(const json::array& prefix, std::string_view key) {
   json::array where = prefix;
@@ -48,12 +51,65 @@ void read_flag(const json::object& object, const json::array& prefix, const char
         {"bool_type", at(prefix, key), "Input should be a valid boolean", *value, {}});
 }
 
+void read_wishes(const json::object& object, const json::array& prefix, Wishes& into,
+                 Mistakes& mistakes) {
+  read_flag(object, prefix, "capture_screenshot", into.screenshot, mistakes);
+  read_flag(object, prefix, "results", into.results, mistakes);
+  read_flag(object, prefix, "usage", into.usage, mistakes);
+}
+
 // As Python writes a float: 0.1, -1.0.
 std::string decimal(double value) {
   std::array<char, 40> text{};
   const auto end = std::to_chars(text.begin(), text.end(), value).ptr;
   std::string out(text.begin(), end);
   return out.find_first_of(".en") == std::string::npos ? out + ".0" : out;
+}
+
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+bool is_large(const json::value& value) {
+  if (value.is_string()) return value.as_string().size() > kMaxEcho;
+  return value.is_structured() && json::serialize(value).size() > 4 * kMaxEcho;
+}
+
+// As pydantic reads it: also from a text, a truth or a whole float.
+std::variant<std::uint64_t, Mistake> read_seed(const json::value& seed, json::array where) {
+  const auto wrong = [&](const char* type, const char* message) {
+    return Mistake{type, std::move(where), message, seed, {}};
+  };
+  if (seed.is_uint64()) return seed.as_uint64();
+  if (seed.is_bool()) return static_cast<std::uint64_t>(seed.as_bool());
+  double number = 0;
+  if (seed.is_string()) {
+    const json::string& text = seed.as_string();
+    const char* end = text.data() + text.size();
+    std::int64_t whole = 0;
+    if (text.empty() || std::from_chars(text.data(), end, whole).ptr != end)
+      return wrong("int_parsing",
+                   "Input should be a valid integer, unable to parse string as an integer");
+    number = static_cast<double>(whole);
+    if (whole >= 0) return static_cast<std::uint64_t>(whole);
+  } else if (seed.is_int64()) {
+    if (seed.as_int64() >= 0) return static_cast<std::uint64_t>(seed.as_int64());
+    number = -1;
+  } else if (seed.is_double()) {
+    number = seed.as_double();
+    if (!std::isfinite(number) || number != std::floor(number))
+      return wrong("int_from_float",
+                   "Input should be a valid integer, got a number with a fractional part");
+  } else {
+    return wrong("int_type", "Input should be a valid integer");
+  }
+  if (number < 0) {
+    Mistake mistake = wrong("greater_than_equal", "Input should be greater than or equal to 0");
+    mistake.context["ge"] = 0;
+    return mistake;
+  }
+  return static_cast<std::uint64_t>(std::fmod(number, 9007199254740992.0));
 }
 
 std::string quoted(std::string_view text) { return json::serialize(json::string(text)); }
@@ -80,11 +136,26 @@ std::string quoted_within(const std::string& text, std::size_t limit) {
 
 }  // namespace
 
+std::string brief(std::string_view text) {
+  if (text.size() <= kMaxEcho) return std::string(text);
+  std::size_t size = kMaxEcho;
+  while (size > 0 && (text[size] & 0xC0) == 0x80) --size;
+  return std::string(text.substr(0, size)) + "...";
+}
+
 json::array to_json(const Mistakes& mistakes) {
   json::array list;
   for (const Mistake& one : mistakes) {
-    json::object item{
-        {"type", one.type}, {"loc", one.where}, {"msg", one.message}, {"input", one.input}};
+    if (list.size() == kMaxMistakes) break;
+    json::array where;
+    for (const json::value& part : one.where)
+      if (part.is_string()) where.emplace_back(brief(part.as_string()));
+      else where.push_back(part);
+    json::object item{{"type", one.type}, {"loc", std::move(where)}, {"msg", one.message}};
+    if (!is_large(one.input)) item["input"] = one.input;
+    else
+      item["input"] = brief(one.input.is_string() ? std::string(one.input.as_string())
+                                                  : json::serialize(one.input));
     if (!one.context.empty()) item["ctx"] = one.context;
     list.push_back(std::move(item));
   }
@@ -107,8 +178,7 @@ std::variant<Action, Mistakes> read_action(const json::object& object) {
   read_positive(object, {}, "timeout_s", action.timeout_s, mistakes);
   if (const json::value* metadata = object.if_contains("metadata"); metadata != nullptr) {
     if (metadata->is_object())
-      read_flag(metadata->as_object(), {"metadata"}, "capture_screenshot",
-                action.screenshot_in_metadata, mistakes);
+      read_wishes(metadata->as_object(), {"metadata"}, action.wishes, mistakes);
     else
       mistakes.push_back(
           {"dict_type", {"metadata"}, "Input should be a valid dictionary", *metadata, {}});
@@ -125,16 +195,9 @@ std::variant<Reset, Mistakes> read_reset(const json::object& object, const json:
   Reset reset;
   Mistakes mistakes;
   if (const json::value* seed = object.if_contains("seed"); seed != nullptr && !seed->is_null()) {
-    if (seed->is_uint64()) reset.seed = seed->as_uint64();
-    else if (seed->is_int64() && seed->as_int64() >= 0)
-      reset.seed = static_cast<std::uint64_t>(seed->as_int64());
-    else if (seed->is_int64())
-      mistakes.push_back({"greater_than_equal", at(prefix, "seed"),
-                          "Input should be greater than or equal to 0", *seed,
-                          json::object{{"ge", 0}}});
-    else
-      mistakes.push_back(
-          {"int_type", at(prefix, "seed"), "Input should be a valid integer", *seed, {}});
+    auto read = read_seed(*seed, at(prefix, "seed"));
+    if (auto* wrong = std::get_if<Mistake>(&read)) mistakes.push_back(std::move(*wrong));
+    else reset.seed = std::get<std::uint64_t>(read);
   }
   const json::value* episode = object.if_contains("episode_id");
   if (episode != nullptr && !episode->is_null()) {
@@ -144,13 +207,13 @@ std::variant<Reset, Mistakes> read_reset(const json::object& object, const json:
                           "Input should be a valid string",
                           *episode,
                           {}});
-    else if (episode->as_string().size() > kMaxName)
+    else if (characters(episode->as_string()) > kMaxName)
       mistakes.push_back({"string_too_long", at(prefix, "episode_id"),
                           "String should have at most 255 characters", *episode,
                           json::object{{"max_length", kMaxName}}});
     else reset.episode = std::string(episode->as_string());
   }
-  read_flag(object, prefix, "capture_screenshot", reset.screenshots, mistakes);
+  read_wishes(object, prefix, reset.wishes, mistakes);
   if (!mistakes.empty()) return mistakes;
   return reset;
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -25,12 +26,23 @@ struct Mistake {
   json::object context = {};
 };
 using Mistakes = std::vector<Mistake>;
+// Only the first few, and of what was sent only so much as tells it apart.
 json::array to_json(const Mistakes& mistakes);
+
+// The beginning of something that a client sent, for a message.
+std::string brief(std::string_view text);
+
+// What `metadata` of an observation is to hold.
+struct Wishes {
+  bool screenshot = false;
+  bool results = false;  // as the native API shows them
+  bool usage = false;
+};
 
 struct Action {
   std::string code;
-  bool capture_screenshot = false;      // asked for beside `code`: answered there
-  bool screenshot_in_metadata = false;  // asked for in `metadata`: answered in `metadata`
+  bool capture_screenshot = false;  // asked for beside `code`: answered there
+  Wishes wishes;                    // of the action's own `metadata`
   std::optional<double> timeout_s;
 };
 std::variant<Action, Mistakes> read_action(const json::object& object);
@@ -38,7 +50,7 @@ std::variant<Action, Mistakes> read_action(const json::object& object);
 struct Reset {
   std::optional<std::uint64_t> seed;
   std::optional<std::string> episode;
-  bool screenshots = false;  // of every step, in `metadata`
+  Wishes wishes;  // of every step
 };
 // `prefix`: where the object stands in what was sent, for the mistakes' places.
 std::variant<Reset, Mistakes> read_reset(const json::object& object, const json::array& prefix);

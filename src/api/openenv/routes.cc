@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/openenv/routes.h"
 
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <deque>
 #include <map>
 
 #include "api/openenv/environment.h"
@@ -9,35 +13,49 @@
 
 namespace vitrine::api::openenv {
 
+using namespace boost::asio::experimental::awaitable_operators;
+
 namespace {
 
 constexpr std::size_t kMaxBody = 20u << 20;
+constexpr std::size_t kMaxUnclaimed = 4096;
+constexpr std::chrono::seconds kRefusalTime{1};
 constexpr std::string_view kCookie = "vitrine_env";
 constexpr const char* kName = "PythonCodeActEnv";
 constexpr const char* kJson = "application/json";
 
-std::variant<json::value, std::string> parse(const std::string& text) {
-  boost::system::error_code failed;
+struct Parsed {
+  json::value value;
+  std::string wrong;   // "" = nothing
+  std::size_t at = 0;  // where it is wrong
+};
+
+Parsed parse(const std::string& text) {
   json::parse_options options;
   options.max_depth = 32;
-  json::value parsed = json::parse(text, failed, json::storage_ptr(), options);
-  if (failed) return failed.message();
-  return parsed;
+  json::parser parser(json::storage_ptr(), options);
+  boost::system::error_code failed;
+  const std::size_t read = parser.write_some(text.data(), text.size(), failed);
+  if (failed) return {nullptr, failed.message(), read};
+  if (text.find_first_not_of(" \t\r\n", read) != std::string::npos)
+    return {nullptr, "there is something after the value", read};
+  return {parser.release(), "", 0};
 }
 
-// The value of our cookie, "" if there is none.
-std::string cookie_of(const Exchange& exchange) {
+// The values of our cookie: a client may have kept an old one beside the new.
+std::vector<std::string> cookies_of(const Exchange& exchange) {
   const std::string all = exchange.header("Cookie");
   const std::string key = std::string(kCookie) + "=";
+  std::vector<std::string> values;
   for (std::size_t at = 0; at < all.size();) {
     std::size_t end = all.find(';', at);
     if (end == std::string::npos) end = all.size();
     while (at < end && all[at] == ' ') ++at;
     if (all.compare(at, key.size(), key) == 0)
-      return all.substr(at + key.size(), end - at - key.size());
+      values.push_back(all.substr(at + key.size(), end - at - key.size()));
     at = end + 1;
   }
-  return "";
+  return values;
 }
 
 std::string error_frame(const std::string& code, const std::string& message,
@@ -93,21 +111,26 @@ class Adapter : public std::enable_shared_from_this<Adapter> {
   Task<void> web_step(Exchange& exchange);
   Task<void> web_socket(Exchange& exchange);
 
-  EnvironmentPtr make() const {
-    return std::make_shared<Environment>(executor_, registry_, judge_);
+  using Environments = std::map<std::string, EnvironmentPtr>;
+
+  EnvironmentPtr make(Environment::Life life) const {
+    return std::make_shared<Environment>(executor_, registry_, judge_, life);
   }
-  EnvironmentPtr find(const std::string& id) const {
-    const auto found = environments_.find(id);
-    return found == environments_.end() ? nullptr : found->second;
+  static EnvironmentPtr find(const Environments& among, const std::string& id) {
+    const auto found = among.find(id);
+    return found == among.end() ? nullptr : found->second;
   }
-  std::string keep(EnvironmentPtr environment);
-  EnvironmentPtr of(const Exchange& exchange);
+  Header keep(EnvironmentPtr environment);
+  void sweep();
+  EnvironmentPtr of(const Exchange& exchange) const;
   Task<std::optional<json::object>> body_of(Exchange& exchange, bool required);
   Task<void> refuse(Exchange& exchange, const Mistakes& mistakes);
   Task<void> fail(Exchange& exchange, const Error& error);
-  Task<void> answer_reset(Exchange& exchange, EnvironmentPtr environment,
-                          std::vector<Header> headers);
-  Task<void> answer_step(Exchange& exchange, EnvironmentPtr environment);
+  Task<std::optional<Reset>> reset_of(Exchange& exchange);
+  Task<void> answer_reset(Exchange& exchange, EnvironmentPtr environment, Reset request);
+  Task<void> answer_step(Exchange& exchange, EnvironmentPtr environment,
+                         std::vector<Header> headers);
+  Task<void> converse(std::shared_ptr<WebSocket> socket, EnvironmentPtr environment);
   Task<std::string> answer_message(EnvironmentPtr environment, const json::object& message,
                                    WebSocket& socket);
   Task<json::object> answer_rpc(const json::value& request);
@@ -120,15 +143,13 @@ class Adapter : public std::enable_shared_from_this<Adapter> {
   session::Registry& registry_;
   Judge& judge_;
   Settings settings_;
-  // Of clients without a socket, by the name that their cookie or request carries.
-  std::map<std::string, EnvironmentPtr> environments_;
-  std::size_t made_ = 0;
-  // That of clients that keep no cookie: the one they made last.
-  std::string shared_;
+  Environments with_cookies_;
+  std::deque<std::string> unclaimed_;  // cookies that were sent, oldest first; many never come back
+  EnvironmentPtr without_cookies_;     // one for all clients that keep none
+  Environments of_mcp_;
   // That of the page, and who watches it.
   EnvironmentPtr web_;
   std::optional<session::Changes> web_changes_;
-  json::object web_state_;
 };
 
 std::string Adapter::full_message() const {
@@ -136,54 +157,66 @@ std::string Adapter::full_message() const {
          std::to_string(settings_.capacity) + " sessions active. Cannot accept new connections.";
 }
 
-std::string Adapter::keep(EnvironmentPtr environment) {
-  if (++made_ % 64 == 0)
-    std::erase_if(environments_, [](auto& one) { return one.second->is_over(); });
-  std::string id = session::new_id();
-  environments_[id] = std::move(environment);
-  return id;
+Header Adapter::keep(EnvironmentPtr environment) {
+  if (unclaimed_.size() >= kMaxUnclaimed) sweep();
+  const std::string id = session::new_id();
+  with_cookies_[id] = std::move(environment);
+  unclaimed_.push_back(id);
+  return {"Set-Cookie", std::string(kCookie) + "=" + id + "; Path=/; HttpOnly; SameSite=Strict"};
 }
 
-Adapter::EnvironmentPtr Adapter::of(const Exchange& exchange) {
-  const std::string id = cookie_of(exchange);
-  if (EnvironmentPtr found = find(id)) {
-    if (id == shared_) shared_.clear();  // its maker keeps cookies: it is nobody else's
-    return found;
+// Forgets the older half of the cookies that nobody has stepped with, and what ended long ago.
+void Adapter::sweep() {
+  for (std::size_t i = 0; i < kMaxUnclaimed / 2; ++i) {
+    const auto one = with_cookies_.find(unclaimed_.front());
+    if (one != with_cookies_.end() && !one->second->has_session()) with_cookies_.erase(one);
+    unclaimed_.pop_front();
   }
-  return id.empty() ? find(shared_) : nullptr;
+  for (Environments* all : {&with_cookies_, &of_mcp_})
+    std::erase_if(*all, [](const auto& one) { return one.second->is_over(); });
+}
+
+// Null if it has a cookie that we do not know, or no longer.
+Adapter::EnvironmentPtr Adapter::of(const Exchange& exchange) const {
+  const std::vector<std::string> ids = cookies_of(exchange);
+  if (ids.empty()) return without_cookies_;
+  for (const std::string& id : ids)
+    if (EnvironmentPtr found = find(with_cookies_, id)) return found;
+  return nullptr;
 }
 
 Task<std::optional<json::object>> Adapter::body_of(Exchange& exchange, bool required) {
   Result<std::string> text = co_await exchange.body(kMaxBody);
   if (!text) {
     const bool large = text.error().code == Code::over_limit;
-    co_await exchange.respond(large ? http::status::payload_too_large : http::status::bad_request,
-                              kJson, detail_json(text.error().message));
+    const http::status status = large ? http::status::payload_too_large : http::status::bad_request;
+    std::string why = detail_json(text.error().message);
+    co_await exchange.respond(status, kJson, std::move(why));
     co_return std::nullopt;
   }
   if (text->empty() && !required) co_return json::object{};
-  auto parsed = parse(*text);
+  Parsed parsed = parse(*text);
   Mistakes mistakes;
-  if (const auto* wrong = std::get_if<std::string>(&parsed)) {
-    if (text->empty()) mistakes.push_back({"missing", {"body"}, "Field required", nullptr, {}});
-    else
-      mistakes.push_back({"json_invalid",
-                          {"body", 0},
-                          "JSON decode error",
-                          json::object{},
-                          json::object{{"error", *wrong}}});
-  } else if (!std::get<json::value>(parsed).is_object()) {
+  if (text->empty()) {
+    mistakes.push_back({"missing", {"body"}, "Field required", nullptr, {}});
+  } else if (!parsed.wrong.empty()) {
+    mistakes.push_back({"json_invalid",
+                        {"body", parsed.at},
+                        "JSON decode error",
+                        json::object{},
+                        json::object{{"error", parsed.wrong}}});
+  } else if (!parsed.value.is_object()) {
     mistakes.push_back({"model_attributes_type",
                         {"body"},
                         "Input should be a valid dictionary or object to extract fields from",
-                        std::get<json::value>(parsed),
+                        parsed.value,
                         {}});
   }
   if (!mistakes.empty()) {
     co_await refuse(exchange, mistakes);
     co_return std::nullopt;
   }
-  co_return std::move(std::get<json::value>(parsed).as_object());
+  co_return std::move(parsed.value.as_object());
 }
 
 Task<void> Adapter::refuse(Exchange& exchange, const Mistakes& mistakes) {
@@ -194,45 +227,53 @@ Task<void> Adapter::refuse(Exchange& exchange, const Mistakes& mistakes) {
 
 Task<void> Adapter::fail(Exchange& exchange, const Error& error) {
   const bool full = error.code == Code::unavailable || error.code == Code::over_limit;
+  const http::status status =
+      full ? http::status::service_unavailable : http::status::internal_server_error;
   std::vector<Header> headers;
   if (full) headers.emplace_back("Retry-After", "1");
-  co_await exchange.respond(
-      full ? http::status::service_unavailable : http::status::internal_server_error, kJson,
-      detail_json(error.message + (error.remedy.empty() ? "" : "; " + error.remedy)), headers);
+  std::string why = error.message;
+  if (!error.remedy.empty()) why += "; " + error.remedy;
+  std::string body = detail_json(why);
+  co_await exchange.respond(status, kJson, std::move(body), std::move(headers));
 }
 
-Task<void> Adapter::answer_reset(Exchange& exchange, EnvironmentPtr environment,
-                                 std::vector<Header> headers) {
+Task<std::optional<Reset>> Adapter::reset_of(Exchange& exchange) {
   std::optional<json::object> body = co_await body_of(exchange, false);
-  if (!body) co_return;
+  if (!body) co_return std::nullopt;
   auto request = read_reset(*body, {"body"});
-  if (auto* wrong = std::get_if<Mistakes>(&request)) co_return co_await refuse(exchange, *wrong);
-  Result<Observation> seen = co_await environment->reset(std::move(std::get<Reset>(request)));
+  if (auto* wrong = std::get_if<Mistakes>(&request)) {
+    co_await refuse(exchange, *wrong);
+    co_return std::nullopt;
+  }
+  co_return std::move(std::get<Reset>(request));
+}
+
+Task<void> Adapter::answer_reset(Exchange& exchange, EnvironmentPtr environment, Reset request) {
+  Result<Observation> seen = co_await environment->reset(std::move(request));
   if (!seen) co_return co_await fail(exchange, seen.error());
   std::string text = to_json(std::move(*seen));
+  co_await exchange.respond(http::status::ok, kJson, std::move(text));
+}
+
+// Whether a client keeps cookies is known when it comes back. Until then its episode begins twice, for
+// the cookie that it gets and for those that keep none; neither costs a session before it is used.
+Task<void> Adapter::reset(Exchange& exchange) {
+  std::optional<Reset> request = co_await reset_of(exchange);
+  if (!request) co_return;
+  const bool has_cookie = !cookies_of(exchange).empty();
+  EnvironmentPtr environment = of(exchange);
+  if (has_cookie && environment)
+    co_return co_await answer_reset(exchange, environment, std::move(*request));
+  if (!request->episode) request->episode = new_episode();
+  if (!has_cookie) environment->reset_later(*request);
+  EnvironmentPtr own = make(Environment::Life::idle);
+  std::string text = to_json(own->reset_later(std::move(*request)));
+  std::vector<Header> headers(1, keep(own));
   co_await exchange.respond(http::status::ok, kJson, std::move(text), std::move(headers));
 }
 
-Task<void> Adapter::reset(Exchange& exchange) {
-  EnvironmentPtr environment = cookie_of(exchange).empty() ? nullptr : of(exchange);
-  std::vector<Header> headers;
-  if (!environment) {
-    // Who keeps no cookies finds what was made last; who does has it alone from the next call on.
-    if (cookie_of(exchange).empty() && !shared_.empty()) environment = find(shared_);
-    if (environment) {
-      environment->close();
-      environments_.erase(shared_);
-    }
-    environment = make();
-    const std::string id = keep(environment);
-    if (cookie_of(exchange).empty()) shared_ = id;
-    headers.emplace_back("Set-Cookie",
-                         std::string(kCookie) + "=" + id + "; Path=/; HttpOnly; SameSite=Strict");
-  }
-  co_await answer_reset(exchange, environment, std::move(headers));
-}
-
-Task<void> Adapter::answer_step(Exchange& exchange, EnvironmentPtr environment) {
+Task<void> Adapter::answer_step(Exchange& exchange, EnvironmentPtr environment,
+                                std::vector<Header> headers) {
   std::optional<json::object> body = co_await body_of(exchange, true);
   if (!body) co_return;
   auto request = read_step(*body);
@@ -243,16 +284,18 @@ Task<void> Adapter::answer_step(Exchange& exchange, EnvironmentPtr environment) 
       co_await environment->step(std::move(step.action), step.timeout_s, gone);
   if (!seen) co_return co_await fail(exchange, seen.error());
   std::string text = to_json(std::move(*seen));
-  co_await exchange.respond(http::status::ok, kJson, std::move(text));
+  co_await exchange.respond(http::status::ok, kJson, std::move(text), std::move(headers));
 }
 
 Task<void> Adapter::step(Exchange& exchange) {
   EnvironmentPtr environment = of(exchange);
+  std::vector<Header> headers;
   if (!environment) {
-    environment = make();
-    shared_ = keep(environment);
+    environment = make(Environment::Life::idle);
+    environment->replaces_another();
+    headers.push_back(keep(environment));
   }
-  co_await answer_step(exchange, environment);
+  co_await answer_step(exchange, environment, std::move(headers));
 }
 
 Task<void> Adapter::state(Exchange& exchange) {
@@ -267,7 +310,7 @@ Task<std::string> Adapter::answer_message(EnvironmentPtr environment, const json
       type != nullptr && type->is_string() ? std::string(type->as_string()) : "None";
   const bool takes_data = kind == "reset" || kind == "step" || kind == "mcp";
   if (!takes_data && kind != "state" && kind != "close")
-    co_return error_frame("UNKNOWN_TYPE", "Unknown message type: " + kind);
+    co_return error_frame("UNKNOWN_TYPE", "Unknown message type: " + brief(kind));
   Mistakes mistakes;
   for (const auto& [key, value] : message)
     if (key != "type" && !(takes_data && key == "data"))
@@ -306,46 +349,53 @@ Task<std::string> Adapter::answer_message(EnvironmentPtr environment, const json
 Task<void> Adapter::socket(Exchange& exchange) {
   std::shared_ptr<WebSocket> socket = co_await exchange.upgrade(kMaxBody);
   if (!socket) co_return;
-  EnvironmentPtr environment = make();
-  const auto say = [&](std::string text) -> Task<bool> {
-    WebSocket::Message message;
-    message.data = std::move(text);
-    co_return co_await socket->send(std::move(message));
-  };
+  EnvironmentPtr environment = make(Environment::Life::connection);
   if (Status opened = co_await environment->open(); !opened) {
     const bool full = opened.error().code == Code::unavailable;
     json::object more = full ? full_numbers() : json::object{{"factory_name", kName}};
-    std::string frame =
-        error_frame(full ? "CAPACITY_REACHED" : "FACTORY_ERROR",
-                    full ? full_message() : opened.error().message, std::move(more));
-    if (!co_await say(std::move(frame))) co_return;
+    WebSocket::Message refusal;
+    refusal.data = error_frame(full ? "CAPACITY_REACHED" : "FACTORY_ERROR",
+                               full ? full_message() : opened.error().message, std::move(more));
+    if (!co_await socket->send(std::move(refusal))) co_return;
+    // Stock clients read it as the answer to what they send first, and cannot send to a socket that
+    // is closing.
+    asio::steady_timer timer(executor_, kRefusalTime);
+    (void)co_await (socket->next() || timer.async_wait(asio::use_awaitable));
     co_return co_await socket->close(WebSocket::Close::normal, "");
   }
+  try {
+    co_await converse(socket, environment);
+  } catch (...) {
+    environment->close();
+    throw;
+  }
+  environment->close();
+}
+
+Task<void> Adapter::converse(std::shared_ptr<WebSocket> socket, EnvironmentPtr environment) {
   while (std::optional<WebSocket::Message> message = co_await socket->next()) {
-    std::string frame;
+    WebSocket::Message answer;
     bool over = false;
-    auto parsed = message->is_text ? parse(message->data)
-                                   : std::variant<json::value, std::string>(json::value());
-    if (const auto* wrong = std::get_if<std::string>(&parsed)) {
-      frame = error_frame("INVALID_JSON", "Invalid JSON: " + *wrong);
-    } else if (!std::get<json::value>(parsed).is_object()) {
-      frame = error_frame("SESSION_ERROR", message->is_text ? "the message is no object"
-                                                            : "only text frames are understood");
+    Parsed parsed;
+    if (message->is_text) parsed = parse(message->data);
+    if (!parsed.wrong.empty()) {
+      answer.data = error_frame("INVALID_JSON", "Invalid JSON: " + parsed.wrong);
+    } else if (!parsed.value.is_object()) {
+      answer.data =
+          error_frame("SESSION_ERROR", message->is_text ? "the message is no object"
+                                                        : "only text frames are understood");
       over = true;
     } else {
-      const json::object& object = std::get<json::value>(parsed).as_object();
+      const json::object& object = parsed.value.as_object();
       const json::value* type = object.if_contains("type");
       over = object.size() == 1 && type != nullptr && type->is_string() &&
              type->as_string() == "close";
-      if (!over) frame = co_await answer_message(environment, object, *socket);
+      if (!over) answer.data = co_await answer_message(environment, object, *socket);
     }
-    if (!frame.empty() && !co_await say(std::move(frame))) break;
-    if (over) {
-      environment->close();
-      co_return co_await socket->close(WebSocket::Close::normal, "");
-    }
+    if (over) environment->close();
+    if (!answer.data.empty() && !co_await socket->send(std::move(answer))) co_return;
+    if (over) co_return co_await socket->close(WebSocket::Close::normal, "");
   }
-  environment->close();
 }
 
 Task<json::object> Adapter::answer_rpc(const json::value& request) {
@@ -371,21 +421,23 @@ Task<json::object> Adapter::answer_rpc(const json::value& request) {
       asked != nullptr && asked->is_string() ? std::string(asked->as_string()) : "";
 
   if (verb == "openenv/session/create") {
-    EnvironmentPtr environment = make();
+    EnvironmentPtr environment = make(Environment::Life::idle);
     if (Status opened = co_await environment->open(); !opened)
       co_return rpc_error(name, -32000, full_message(), full_numbers());
-    json::object result{{"session_id", keep(environment)}};
+    const std::string made = new_episode();
+    of_mcp_[made] = environment;
+    json::object result{{"session_id", made}};
     co_return rpc_result(name, std::move(result));
   }
   const bool known =
       verb == "openenv/session/close" || verb == "tools/list" || verb == "tools/call";
-  if (!known) co_return rpc_error(name, -32601, "Method not found: " + verb);
-  if ((asked != nullptr || verb == "openenv/session/close") && !find(session))
-    co_return rpc_error(name, -32602, "Unknown session_id: " + session);
+  if (!known) co_return rpc_error(name, -32601, "Method not found: " + brief(verb));
+  if ((asked != nullptr || verb == "openenv/session/close") && !find(of_mcp_, session))
+    co_return rpc_error(name, -32602, "Unknown session_id: " + brief(session));
   if (verb != "openenv/session/close")
     co_return rpc_error(name, -32603, "Environment does not support MCP");
-  find(session)->close();
-  environments_.erase(session);
+  find(of_mcp_, session)->close();
+  of_mcp_.erase(session);
   json::object result{{"session_id", session}, {"closed", true}};
   co_return rpc_result(name, std::move(result));
 }
@@ -396,10 +448,9 @@ Task<void> Adapter::mcp(Exchange& exchange) {
   if (!text) {
     reply = rpc_error(nullptr, -32700, "Parse error: " + text.error().message);
   } else {
-    auto parsed = parse(*text);
-    if (const auto* wrong = std::get_if<std::string>(&parsed))
-      reply = rpc_error(nullptr, -32700, "Parse error: " + *wrong);
-    else reply = co_await answer_rpc(std::get<json::value>(parsed));
+    const Parsed parsed = parse(*text);
+    if (parsed.wrong.empty()) reply = co_await answer_rpc(parsed.value);
+    else reply = rpc_error(nullptr, -32700, "Parse error: " + parsed.wrong);
   }
   co_await exchange.respond(http::status::ok, kJson, json::serialize(reply));
 }
@@ -408,11 +459,10 @@ Task<void> Adapter::mcp_socket(Exchange& exchange) {
   std::shared_ptr<WebSocket> socket = co_await exchange.upgrade(kMaxBody);
   if (!socket) co_return;
   while (std::optional<WebSocket::Message> message = co_await socket->next()) {
-    auto parsed = parse(message->data);
+    const Parsed parsed = parse(message->data);
     json::object reply;
-    if (const auto* wrong = std::get_if<std::string>(&parsed))
-      reply = rpc_error(nullptr, -32700, "Parse error: " + *wrong);
-    else reply = co_await answer_rpc(std::get<json::value>(parsed));
+    if (parsed.wrong.empty()) reply = co_await answer_rpc(parsed.value);
+    else reply = rpc_error(nullptr, -32700, "Parse error: " + parsed.wrong);
     WebSocket::Message answer;
     answer.data = json::serialize(reply);
     if (!co_await socket->send(std::move(answer))) break;
@@ -420,14 +470,15 @@ Task<void> Adapter::mcp_socket(Exchange& exchange) {
 }
 
 Task<void> Adapter::web_reset(Exchange& exchange) {
-  if (!web_) web_ = make();
-  co_await answer_reset(exchange, web_, {});
+  std::optional<Reset> request = co_await reset_of(exchange);
+  if (!request) co_return;
+  co_await answer_reset(exchange, web_, std::move(*request));
   web_changes_->tell();
 }
 
 Task<void> Adapter::web_step(Exchange& exchange) {
-  if (!web_) web_ = make();
-  co_await answer_step(exchange, web_);
+  std::vector<Header> headers;
+  co_await answer_step(exchange, web_, std::move(headers));
   web_changes_->tell();
 }
 
@@ -435,7 +486,7 @@ Task<void> Adapter::web_socket(Exchange& exchange) {
   std::shared_ptr<WebSocket> socket = co_await exchange.upgrade(kMaxBody);
   if (!socket) co_return;
   for (;;) {
-    const State state = web_ ? web_->state() : State{};
+    const State& state = web_->state();
     WebSocket::Message update;
     update.data =
         "{\"type\":\"state_update\",\"episode_state\":{\"episode_id\":" +
@@ -451,6 +502,8 @@ Task<void> Adapter::web_socket(Exchange& exchange) {
 
 void Adapter::add_to(Router& router) {
   web_changes_.emplace(executor_);
+  web_ = make(Environment::Life::idle);
+  without_cookies_ = make(Environment::Life::idle);
   auto self = shared_from_this();
   using Method = Task<void> (Adapter::*)(Exchange&);
   const auto add = [&](http::verb verb, const char* pattern, const char* summary, Method method) {

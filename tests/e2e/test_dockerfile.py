@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""packaging/Dockerfile, as far as it can be tried without Docker: what its last stage copies is put into
+an empty directory in the same places, and its command is run from there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import shlex
+import shutil
+import subprocess
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("VITRINE_BUILD", ROOT / "build" / "dev")).resolve()
+IMAGE = Path(os.environ.get("VITRINE_IMAGE", ROOT / "build" / "image")).resolve()
+PLACE = "/opt/vitrine/build"
+
+
+def instructions() -> list[tuple[str, str]]:
+    text = (ROOT / "packaging" / "Dockerfile").read_text()
+    text = re.sub(r"^#.*\n", "", text, flags=re.M).replace("\\\n", " ")
+    return [(line.split()[0], line.partition(" ")[2].strip()) for line in text.splitlines() if line]
+
+
+def last_stage() -> list[tuple[str, str]]:
+    all_of_them = instructions()
+    return all_of_them[max(i for i, (verb, _) in enumerate(all_of_them) if verb == "FROM") :]
+
+
+def of(verb: str) -> list[str]:
+    return [rest for one, rest in last_stage() if one == verb]
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    """The files of the last stage below a directory; the image itself is a link, because it is large."""
+    with tempfile.TemporaryDirectory(prefix="vitrine-container-") as name:
+        base = Path(name)
+        base.chmod(0o755)
+        for words in (shlex.split(rest) for rest in of("COPY")):
+            assert words[0] == "--from=build", words
+            *sources, target = words[1:]
+            for source in sources:
+                inside = Path(source).relative_to(PLACE)
+                to = base / Path(target).relative_to("/")
+                if target.endswith("/"):
+                    to = to / inside.name
+                to.parent.mkdir(parents=True, exist_ok=True)
+                if inside == Path("image"):
+                    to.symlink_to(IMAGE)
+                    continue
+                assert inside.parts[0] == "release", "made by ./dev build release"
+                have = BUILD / Path(*inside.parts[1:])
+                assert have.exists(), f"the build makes no {inside}"
+                (shutil.copytree if have.is_dir() else shutil.copy2)(have, to)
+        yield base
+
+
+def test_its_command_serves_openenv_on_its_port(root: Path) -> None:
+    [entry], [arguments] = of("ENTRYPOINT"), of("CMD")
+    command = json.loads(entry) + json.loads(arguments)
+    assert command[command.index("--listen") + 1] == "0.0.0.0:8000"
+    assert of("EXPOSE") == ["8000"]
+    command[0] = str(root / command[0].lstrip("/"))
+    command[command.index("--listen") + 1] = "0.0.0.0:0"  # 8000 may be taken here
+    command[command.index("--data") + 1] = str(root / "data")
+
+    with open(root / "log", "wb") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, cwd="/")
+    try:
+        assert process.stdout is not None
+        ready, _, _ = select.select([process.stdout], [], [], 30)  # as long as OpenEnv waits
+        line = process.stdout.readline().decode() if ready else ""
+        assert line.startswith("vitrine: ready on http://"), (root / "log").read_text()
+        url = f"http://127.0.0.1:{line.strip().rpartition(':')[2]}"
+        with urllib.request.urlopen(f"{url}/health", timeout=2) as answer:
+            assert json.load(answer) == {"status": "healthy"}
+        body = json.dumps({"action": {"code": "6 * 7"}}).encode()
+        with urllib.request.urlopen(f"{url}/step", body, timeout=20) as answer:
+            assert json.load(answer)["observation"]["stdout"] == "42"
+        assert "--auth none" in (root / "log").read_text()
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stdout.close()
+
+
+def test_its_packages_hold_every_library_of_the_programs() -> None:
+    if shutil.which("dpkg") is None or 'VERSION_ID="12"' not in Path("/etc/os-release").read_text():
+        pytest.skip("the image is of Debian 12, and so must be the host that is looked at")
+    [install] = [rest for rest in of("RUN") if "apt-get install" in rest]
+    named = {word for word in install.partition("&&")[2].split() if word.startswith("lib")}
+    text = subprocess.run(
+        ["apt-cache", "depends", "--recurse", "--no-recommends", "--no-suggests", "--no-conflicts",
+         "--no-breaks", "--no-replaces", "--no-enhances", *named],
+        capture_output=True, text=True, timeout=60,
+    ).stdout  # fmt: skip
+    have = {line.strip() for line in text.splitlines() if line and not line.startswith(" ")}
+    for program in ("vitrine", "vitrine-keeper", "vitrine-front"):
+        listed = subprocess.run(["ldd", BUILD / "bin" / program], capture_output=True, text=True)
+        for path in re.findall(r"=> (/\S+)", listed.stdout):
+            real = os.path.realpath(path)
+            owners = subprocess.run(
+                ["dpkg", "-S", real, real.removeprefix("/usr")], capture_output=True, text=True
+            ).stdout
+            packages = {line.partition(":")[0] for line in owners.splitlines()}
+            assert packages & have, f"{program} needs {path} of {packages or 'no package'}"
