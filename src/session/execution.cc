@@ -6,6 +6,9 @@ namespace vitrine::session {
 namespace {
 
 constexpr std::size_t kMaxNotes = 64;
+// What events cost beside the bytes that output_kb counts: metadata, names, and that they are many.
+constexpr std::size_t kMaxExtra = 8u << 20;
+constexpr std::size_t kExtraPerEvent = 128;
 
 }  // namespace
 
@@ -66,7 +69,15 @@ void Execution::add_output(Stream stream, std::string_view bytes) {
   emit(OutputEvent{stream, std::move(text)}, size);
 }
 
+bool Execution::take_extra(std::size_t bytes) {
+  if (extra_ + bytes + kExtraPerEvent > kMaxExtra) return false;
+  extra_ += bytes + kExtraPerEvent;
+  return true;
+}
+
 void Execution::add_result(ResultEvent result) {
+  if (!take_extra(result.display_id.size() + result.metadata.size()))
+    return add_note("a result was left out: there are too many, or their metadata is too large");
   std::size_t size = 0;
   for (const auto& [type, bytes] : result.data) size += bytes.size();
   result_bytes_ += size;
@@ -96,7 +107,9 @@ void Execution::add_note(std::string text) {
   emit(NoteEvent{std::move(text)}, 0);
 }
 
-void Execution::add_input(InputEvent input) { emit(std::move(input), 0); }
+void Execution::add_input(InputEvent input) {
+  if (take_extra(input.prompt.size())) emit(std::move(input), 0);
+}
 
 void Execution::finish() {
   if (finished_) return;

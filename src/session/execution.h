@@ -91,12 +91,14 @@ class Execution {
   std::uint64_t cpu_before_us = 0;
 
  private:
+  bool take_extra(std::size_t bytes);
   void emit(Event event, std::size_t bytes);
 
   Changes changes_;
   Output out_;
   Output err_;
   std::size_t result_bytes_ = 0;
+  std::size_t extra_ = 0;
   std::map<std::string, std::size_t> displays_;  // display_id -> its place in record.results
   std::size_t output_limit_;
   std::vector<Event> events_;

@@ -98,7 +98,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   Task<void> read_frames(std::shared_ptr<Connection> connection);
   Task<void> read_pipe(std::shared_ptr<Connection> connection, Stream stream);
-  bool take_frames(Connection& connection);
+  bool take_frames(Connection& connection, int most);
   void take(const wire::Message& message);
   void begin_next();
   void send_message(wire::Type type, std::uint64_t number, std::string_view payload);
