@@ -65,13 +65,6 @@ std::string names_of(const std::vector<http::verb>& verbs) {
 
 }  // namespace
 
-bool same_secret(std::string_view a, std::string_view b) {
-  unsigned char different = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    different |= static_cast<unsigned char>(a[i] ^ (b.empty() ? 0 : b[i % b.size()]));
-  return different == 0 && !a.empty();
-}
-
 // One connection; it is the Exchange of whichever request is on.
 class Connection final : public Exchange {
  public:
@@ -104,9 +97,8 @@ class Connection final : public Exchange {
 
   Task<bool> read_header();
   Task<void> answer();
-  std::optional<Problem> refuse(const std::optional<Target>& target,
-                                const Router::Match& match) const;
-  bool has_token() const;
+  std::optional<Problem> refuse(const std::optional<Target>& target, const Router::Match& match);
+  const Identity* identify() const;
   std::string start_line(http::status status, std::string_view type,
                          const std::vector<Header>& headers) const;
   Task<bool> send(std::string_view bytes);
@@ -159,26 +151,28 @@ Task<bool> Connection::read_header() {
   co_return false;
 }
 
-bool Connection::has_token() const {
+// Which identity the request's credentials name. None given = anonymous, nobody's = null.
+const Identity* Connection::identify() const {
+  const Identities& known = server_.config_.identities;
   const std::string given = header("Authorization");
   constexpr std::string_view kBearer = "Bearer ";
   constexpr std::string_view kBasic = "Basic ";
-  const std::string& token = server_.config_.token;
-  if (given.starts_with(kBearer))
-    return same_secret(token, std::string_view(given).substr(kBearer.size()));
+  if (given.starts_with(kBearer)) return known.find(std::string_view(given).substr(kBearer.size()));
   if (given.starts_with(kBasic)) {  // credentials in a URL: any user name, the token as password
     const std::string decoded = from_base64(std::string_view(given).substr(kBasic.size()));
     const std::size_t colon = decoded.find(':');
-    if (colon == std::string::npos) return same_secret(token, decoded);
-    return same_secret(token, std::string_view(decoded).substr(colon + 1)) ||
-           (colon + 1 == decoded.size() &&
-            same_secret(token, std::string_view(decoded).substr(0, colon)));
+    if (colon == std::string::npos) return known.find(decoded);
+    const std::string_view user = std::string_view(decoded).substr(0, colon);
+    const std::string_view password = std::string_view(decoded).substr(colon + 1);
+    return known.find(password.empty() ? user : password);
   }
-  return same_secret(token, header("X-Vitrine-Token"));
+  const std::string plain = header("X-Vitrine-Token");
+  if (!plain.empty()) return known.find(plain);
+  return given.empty() ? &known.anonymous() : nullptr;
 }
 
 std::optional<Problem> Connection::refuse(const std::optional<Target>& target,
-                                          const Router::Match& match) const {
+                                          const Router::Match& match) {
   const ServerConfig& config = server_.config_;
   const auto& request = parser_->get();
   if (request.count(http::field::host) != 1 && request.version() >= 11)
@@ -211,21 +205,33 @@ std::optional<Problem> Connection::refuse(const std::optional<Target>& target,
                    .detail = "both Content-Length and Transfer-Encoding are given",
                    .remedy = "send one of them"};
   const std::string coding(request[http::field::transfer_encoding]);
-  if (!coding.empty() && !beast::iequals(coding, "chunked"))
+  const std::size_t codings = request.count(http::field::transfer_encoding);
+  if (codings > 1 || (codings == 1 && !beast::iequals(coding, "chunked")))
     return Problem{.status = http::status::bad_request,
                    .code = "bad_transfer_encoding",
                    .detail = "the only transfer encoding known here is chunked",
                    .remedy = "send Content-Length, or Transfer-Encoding: chunked"};
   const Access access = match.route == nullptr ? Access::ordinary : match.route->access;
   const bool needed =
-      access == Access::owner || (access == Access::ordinary && config.token_everywhere);
-  if (needed && !has_token())
+      access == Access::listing || (access != Access::open && config.token_everywhere);
+  const Identity* asks = identify();
+  const bool anonymous = asks == nullptr || asks->name.empty();
+  // Where tokens tell tenants apart, a wrong one is a mistake, even where none is needed: what it
+  // makes would belong to nobody.
+  const bool mistaken = asks == nullptr && access != Access::open && config.identities.has_named();
+  if ((needed && anonymous) || mistaken)
     return Problem{.status = http::status::unauthorized,
                    .code = "token_needed",
-                   .detail = "this needs the server's token",
+                   .detail = mistaken ? "this token is not known here" : "this needs a token",
                    .remedy =
-                       "send Authorization: Bearer TOKEN; the token is in the file `token` of "
-                       "the server's data directory"};
+                       "send Authorization: Bearer TOKEN; the owner's token is in the file `token` "
+                       "of the server's data directory"};
+  identity = anonymous ? &config.identities.anonymous() : asks;
+  if (access == Access::overview && identity->is_named())
+    return Problem{.status = http::status::forbidden,
+                   .code = "owner_only",
+                   .detail = "this tells about all who use the server",
+                   .remedy = "ask the server's owner; GET /v1/sessions lists your own sessions"};
   return std::nullopt;
 }
 
@@ -239,6 +245,7 @@ Task<void> Connection::answer() {
   complete_ = false;
   session_id.clear();
   execution_id.clear();
+  identity = nullptr;
   std::optional<Target> target = parse_target(request.target());
   path = target ? std::move(target->path) : "";
   query = target ? std::move(target->query) : std::map<std::string, std::string>{};

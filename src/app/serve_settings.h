@@ -36,6 +36,7 @@ inline constexpr std::array kSettings{
             "who needs the token: those beyond loopback, "
             "all, nobody [auto]"},
     Setting{"token_file", Kind::text, "FILE", "holds the token [DIR/token]"},
+    Setting{"tokens", Kind::text, "FILE", "further tokens with quotas, JSON [none]"},
     Setting{"name", Kind::text, "NAME", "of its cgroups [from the data directory]"},
 };
 

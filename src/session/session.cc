@@ -160,6 +160,7 @@ Result<std::shared_ptr<Execution>> Session::execute(ExecRequest request) {
     return Error{.code = Code::over_limit,
                  .message = "16 executions are waiting already",
                  .remedy = "wait for one to finish, or interrupt it"};
+  if (Status admitted = journal_.admit(spec.owner); !admitted) return std::move(admitted.error());
   auto execution = std::make_shared<Execution>(executor_, std::move(request),
                                                static_cast<std::size_t>(spec.limits.output_bytes));
   execution->record.session = id;
