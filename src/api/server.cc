@@ -97,7 +97,8 @@ class Connection final : public Exchange {
 
   Task<bool> read_header();
   Task<void> answer();
-  std::optional<Problem> refuse(const std::optional<Target>& target, const Router::Match& match);
+  std::optional<Problem> refuse_form(const std::optional<Target>& target) const;
+  std::optional<Problem> refuse_sender(const Router::Match& match);
   const Identity* identify() const;
   std::string start_line(http::status status, std::string_view type,
                          const std::vector<Header>& headers) const;
@@ -106,7 +107,9 @@ class Connection final : public Exchange {
 
   Server& server_;
   beast::tcp_stream stream_;
-  beast::flat_buffer buffer_;
+  // Bounds what the parser keeps until it understands it: trailers too, of which fields over 64 KiB
+  // would make it throw where nobody catches.
+  beast::flat_buffer buffer_{kPart};
   std::optional<Parser> parser_;
   int status_ = 0;
   bool chunked_ = false;
@@ -171,8 +174,9 @@ const Identity* Connection::identify() const {
   return given.empty() ? &known.anonymous() : nullptr;
 }
 
-std::optional<Problem> Connection::refuse(const std::optional<Target>& target,
-                                          const Router::Match& match) {
+// What is wrong with the request whoever sends it. Where it ends is then not for sure, so that nothing
+// after it is believed.
+std::optional<Problem> Connection::refuse_form(const std::optional<Target>& target) const {
   const ServerConfig& config = server_.config_;
   const auto& request = parser_->get();
   if (request.count(http::field::host) != 1 && request.version() >= 11)
@@ -198,19 +202,30 @@ std::optional<Problem> Connection::refuse(const std::optional<Target>& target,
                      .detail = "pages of other origins may not use this server",
                      .remedy = "call it from a program, or from its own pages"};
   }
-  if (request.count(http::field::transfer_encoding) > 0 &&
-      request.count(http::field::content_length) > 0)
+  const std::size_t codings = request.count(http::field::transfer_encoding);
+  const std::size_t lengths = request.count(http::field::content_length);
+  if (codings > 0 && lengths > 0)
     return Problem{.status = http::status::bad_request,
                    .code = "ambiguous_length",
                    .detail = "both Content-Length and Transfer-Encoding are given",
                    .remedy = "send one of them"};
+  const std::string length(request[http::field::content_length]);
+  if (lengths > 1 || (lengths == 1 && length.find_first_not_of("0123456789") != length.npos))
+    return Problem{.status = http::status::bad_request,
+                   .code = "ambiguous_length",
+                   .detail = "there is more than one Content-Length",
+                   .remedy = "send one, with one number"};
   const std::string coding(request[http::field::transfer_encoding]);
-  const std::size_t codings = request.count(http::field::transfer_encoding);
   if (codings > 1 || (codings == 1 && !beast::iequals(coding, "chunked")))
     return Problem{.status = http::status::bad_request,
                    .code = "bad_transfer_encoding",
                    .detail = "the only transfer encoding known here is chunked",
                    .remedy = "send Content-Length, or Transfer-Encoding: chunked"};
+  return std::nullopt;
+}
+
+std::optional<Problem> Connection::refuse_sender(const Router::Match& match) {
+  const ServerConfig& config = server_.config_;
   const Access access = match.route == nullptr ? Access::ordinary : match.route->access;
   const bool needed =
       access == Access::listing || (access != Access::open && config.token_everywhere);
@@ -253,7 +268,10 @@ Task<void> Connection::answer() {
   if (target) match = server_.router_.find(method, path);
   const auto begun = std::chrono::steady_clock::now();
   ++server_.busy_;
-  std::optional<Problem> problem = refuse(target, match);
+  std::optional<Problem> problem = refuse_form(target);
+  const bool doubtful = problem.has_value();
+  if (doubtful) keep_ = false;
+  else problem = refuse_sender(match);
   if (!problem && !target)
     problem = Problem{.status = http::status::bad_request,
                       .code = "bad_path",
@@ -292,7 +310,7 @@ Task<void> Connection::answer() {
   }
   // An unread body would be taken for the next request.
   if (!complete_ || !parser_->is_done()) keep_ = false;
-  unread_ = !parser_->is_done();
+  unread_ = doubtful || !parser_->is_done() || (!keep_ && buffer_.size() > 0);
   server_.log_(
       {.method = method,
        .route = match.route == nullptr ? std::string_view{} : match.route->pattern,
@@ -443,6 +461,7 @@ Task<void> Connection::finish() {
 Task<std::shared_ptr<WebSocket>> Connection::upgrade(std::size_t max_message) {
   if (responded()) co_return nullptr;
   if (!wants_websocket() || buffer_.size() > 0) {
+    if (buffer_.size() > 0) keep_ = false;  // what came early may be frames, not a request
     const std::vector<Header> headers{{"Upgrade", "websocket"}, {"Connection", "Upgrade"}};
     Problem problem = make_problem(http::status::upgrade_required, "websocket_needed",
                                    "this address speaks WebSocket only",
