@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from blows import Witness
-from served import Background, Server, Session, until
+from served import Background, Server, Session, Stream, until
 
 # As far from our own code as session code can be. In a fresh session it is execution 1.
 FORGE = r"""
@@ -217,3 +217,24 @@ def test_a_worker_that_does_not_read_holds_up_nobody(liar: Session, neighbour: S
 
     assert busy.result().json["outcome"] == "ok"
     assert {task.result().json["outcome"] for task in waiting} == {"ok"}
+
+
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+def test_output_byte_by_byte_costs_little_more_than_its_bytes(
+    victim: Server, liar: Session, streamed: bool
+) -> None:
+    before = victim.resident_kb()
+    code = (  # the next one when the one before was read
+        "import fcntl, termios\nend = time.monotonic() + 2\nwhile time.monotonic() < end:\n"
+        "    if fcntl.ioctl(1, termios.FIONREAD, b'1234') == b'\\0\\0\\0\\0': os.write(1, b'x')"
+    )
+
+    if streamed:
+        stream = Stream(liar, code)
+        text = "".join(one.get("text", "") for one in stream)
+        stream.close()
+    else:
+        text = liar.run(code)["stdout"]
+
+    assert len(text) > 1000 and set(text[:1000]) == {"x"}
+    assert victim.resident_kb() - before < 40 * 1024
