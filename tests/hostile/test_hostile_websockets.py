@@ -119,7 +119,7 @@ def test_a_flood_of_small_fragments_and_pings_is_served_like_others(victim: Serv
 def test_pings_that_nobody_reads_the_answers_of_are_not_kept(victim: Server) -> None:
     before = victim.resident_kb()
     with Web(victim) as web:
-        web.socket.settimeout(3)
+        web.socket.settimeout(1)
         with contextlib.suppress(TimeoutError):
             for _ in range(60):
                 web.send(frame(PING, b"x" * 125) * 1000)
@@ -130,10 +130,10 @@ def test_pings_that_nobody_reads_the_answers_of_are_not_kept(victim: Server) -> 
 
 def test_messages_that_nobody_waits_for_are_held_back(victim: Server) -> None:
     before = victim.resident_kb()
-    slow = json.dumps({"type": "step", "data": {"code": "import time; time.sleep(3)"}}).encode()
+    slow = json.dumps({"type": "step", "data": {"code": "import time; time.sleep(2)"}}).encode()
     with Web(victim) as web:
         web.send(frame(TEXT, slow))
-        web.socket.settimeout(2)
+        web.socket.settimeout(1)
         with contextlib.suppress(TimeoutError):
             for _ in range(60):
                 web.send(frame(TEXT, b" " * (1 << 20)))

@@ -209,7 +209,7 @@ def test_a_flood_of_frames_leaves_the_others_their_turn(liar: Session, neighbour
 
 
 def test_a_worker_that_does_not_read_holds_up_nobody(liar: Session, neighbour: Session) -> None:
-    busy = liar.background("time.sleep(2)")
+    busy = liar.background("time.sleep(1)")
     waiting = [Background(lambda: liar.exec("#" + "x" * (2 << 20))) for _ in range(6)]
 
     for _ in range(10):
@@ -225,7 +225,7 @@ def test_output_byte_by_byte_costs_little_more_than_its_bytes(
 ) -> None:
     before = victim.resident_kb()
     code = (  # the next one when the one before was read
-        "import fcntl, termios\nend = time.monotonic() + 2\nwhile time.monotonic() < end:\n"
+        "import fcntl, termios\nend = time.monotonic() + 1\nwhile time.monotonic() < end:\n"
         "    if fcntl.ioctl(1, termios.FIONREAD, b'1234') == b'\\0\\0\\0\\0': os.write(1, b'x')"
     )
 
