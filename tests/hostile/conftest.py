@@ -16,11 +16,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "contract"))
 from blows import Witness, stalled_body
 from served import Background, Server, Session
 
+_victims: list[Server] = []
+
 
 @pytest.fixture(scope="session")
 def victim() -> Iterator[Server]:
     """The server under attack; it must end cleanly after all of it."""
     one = Server()
+    _victims.append(one)
     try:
         yield one
         verdict = one.stop()
@@ -53,3 +56,13 @@ def witness(victim: Server, neighbour: Session, stalled: Background) -> Iterator
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long began with the first test and is looked at last."""
     items.sort(key=lambda item: item.path.name == "test_hostile_slow.py")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if report.failed:
+        for one in _victims:
+            if one.log.exists() and (text := one.read_log()):
+                report.sections.append(("log of the server under attack", text[-8000:]))
