@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/identity.h"
 
 namespace vitrine::api {
 
@@ -39,6 +40,7 @@ class Exchange {
   std::string path;                          // decoded, starts with '/'
   std::map<std::string, std::string> query;  // decoded; of a repeated name the last counts
   std::vector<std::string> parameters;       // of the route's pattern
+  const Identity* identity = nullptr;        // who asks; never null in a route
   std::string session_id;                    // for the log, once known
   std::string execution_id;
 

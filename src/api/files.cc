@@ -79,8 +79,8 @@ Task<bool> send_bytes(Exchange& exchange, int file, std::uint64_t at, std::uint6
 }
 
 Task<std::shared_ptr<Session>> FileRoutes::session_of(Exchange& exchange) {
-  std::shared_ptr<Session> session = registry.find(exchange.parameters[0]);
-  if (!session || session->spec.lifetime != Lifetime::session) {
+  std::shared_ptr<Session> session = registry.find(exchange.parameters[0], *exchange.identity);
+  if (!session) {
     co_await respond(exchange, not_found());
     co_return nullptr;
   }

@@ -76,6 +76,11 @@ std::string cause_text(const Session& session) {
   return text;
 }
 
+Problem refused(const session::Refusal& refusal) {
+  return make_problem(http::status::too_many_requests, refusal.code, refusal.detail, refusal.remedy,
+                      refusal.retry_after_s);
+}
+
 Problem creation_problem(const Error& error) {
   Problem problem = problem_of(error);
   if (error.code == Code::invalid_argument) {
@@ -92,8 +97,8 @@ Problem creation_problem(const Error& error) {
 }
 
 Task<std::shared_ptr<Session>> Native::session_of(Exchange& exchange) {
-  std::shared_ptr<Session> session = registry.find(exchange.parameters[0]);
-  if (!session || session->spec.lifetime != Lifetime::session) {
+  std::shared_ptr<Session> session = registry.find(exchange.parameters[0], *exchange.identity);
+  if (!session) {
     co_await respond(exchange, not_found());
     co_return nullptr;
   }
@@ -149,6 +154,9 @@ Task<void> Native::create(Exchange& exchange) {
   Fields fields(*body);
   read_session(fields, spec);
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
+  spec.owner = exchange.identity->name;
+  if (auto refusal = registry.refuses(spec))
+    co_return co_await respond(exchange, refused(*refusal));
   Result<std::shared_ptr<Session>> session = co_await registry.create(std::move(spec));
   if (!session) co_return co_await respond(exchange, creation_problem(session.error()));
   exchange.session_id = (*session)->id;
@@ -167,7 +175,7 @@ Task<void> Native::list(Exchange& exchange) {
   std::string list;
   std::string after = "null";
   std::size_t count = 0;
-  for (const auto& session : registry.list()) {
+  for (const auto& session : registry.list(*exchange.identity)) {
     SessionCursor here;
     here.created_at = session->created_at;
     here.id = session->id;
@@ -243,6 +251,8 @@ Task<void> Native::stream_execution(Exchange& exchange, Session& session,
 }
 
 Task<void> Native::answer_execution(Exchange& exchange, Session& session, ExecRequest request) {
+  if (auto refusal = registry.accounts().refuses_execution(session.spec.owner))
+    co_return co_await respond(exchange, refused(*refusal));
   Result<std::shared_ptr<Execution>> started = session.execute(std::move(request));
   if (!started) {
     if (started.error().code == Code::over_limit)
@@ -287,6 +297,9 @@ Task<void> Native::run(Exchange& exchange) {
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   spec.lifetime = Lifetime::one_shot;
   if (!spec.seed) spec.variant = session::variant_for(request.code);
+  spec.owner = exchange.identity->name;
+  if (auto refusal = registry.refuses(spec))
+    co_return co_await respond(exchange, refused(*refusal));
   Result<std::shared_ptr<Session>> session = co_await registry.create(std::move(spec));
   if (!session) co_return co_await respond(exchange, creation_problem(session.error()));
   co_await answer_execution(exchange, **session, std::move(request));
@@ -369,7 +382,8 @@ Task<void> Native::info(Exchange& exchange) {
     out["processes"] = std::move(processes);
     for (const char* name : {"python", "isolation", "pools", "zygotes"}) out[name] = (*known)[name];
   }
-  out["sessions"] = registry.count();
+  out["sessions"] =
+      exchange.identity->is_named() ? registry.list(*exchange.identity).size() : registry.count();
   out["environments"] = json::array{
       json::object{{"name", "default"}, {"variants", json::array{"bare", "loaded", "seeded"}}}};
   std::string text = json::serialize(out);
@@ -388,7 +402,7 @@ void add_native_routes(Router& router, session::Registry& registry, const Native
   };
   using http::verb;
   add(verb::post, "/v1/sessions", "Create a session", &Native::create);
-  add(verb::get, "/v1/sessions", "List sessions", &Native::list, Access::owner);
+  add(verb::get, "/v1/sessions", "List sessions", &Native::list, Access::listing);
   add(verb::get, "/v1/sessions/{id}", "Show a session", &Native::show);
   add(verb::delete_, "/v1/sessions/{id}", "End a session", &Native::remove);
   add(verb::post, "/v1/sessions/{id}/exec", "Execute code", &Native::exec);

@@ -16,7 +16,8 @@ using Handler = std::function<Task<void>(Exchange&)>;
 enum class Access {
   open,      // always: /health
   ordinary,  // open on loopback; a token elsewhere
-  owner,     // a token everywhere: lists all that exists
+  overview,  // as ordinary, but it tells about everybody: not for tokens of the tokens file
+  listing,   // a token everywhere: lists what exists
 };
 
 struct Route {

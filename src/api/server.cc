@@ -65,13 +65,6 @@ std::string names_of(const std::vector<http::verb>& verbs) {
 
 }  // namespace
 
-bool same_secret(std::string_view a, std::string_view b) {
-  unsigned char different = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    different |= static_cast<unsigned char>(a[i] ^ (b.empty() ? 0 : b[i % b.size()]));
-  return different == 0 && !a.empty();
-}
-
 // One connection; it is the Exchange of whichever request is on.
 class Connection final : public Exchange {
  public:
@@ -104,9 +97,9 @@ class Connection final : public Exchange {
 
   Task<bool> read_header();
   Task<void> answer();
-  std::optional<Problem> refuse(const std::optional<Target>& target,
-                                const Router::Match& match) const;
-  bool has_token() const;
+  std::optional<Problem> refuse_form(const std::optional<Target>& target) const;
+  std::optional<Problem> refuse_sender(const Router::Match& match);
+  const Identity* identify() const;
   std::string start_line(http::status status, std::string_view type,
                          const std::vector<Header>& headers) const;
   Task<bool> send(std::string_view bytes);
@@ -114,7 +107,9 @@ class Connection final : public Exchange {
 
   Server& server_;
   beast::tcp_stream stream_;
-  beast::flat_buffer buffer_;
+  // Bounds what the parser keeps until it understands it: trailers too, of which fields over 64 KiB
+  // would make it throw where nobody catches.
+  beast::flat_buffer buffer_{kPart};
   std::optional<Parser> parser_;
   int status_ = 0;
   bool chunked_ = false;
@@ -159,26 +154,29 @@ Task<bool> Connection::read_header() {
   co_return false;
 }
 
-bool Connection::has_token() const {
+// Which identity the request's credentials name. None given = anonymous, nobody's = null.
+const Identity* Connection::identify() const {
+  const Identities& known = server_.config_.identities;
   const std::string given = header("Authorization");
   constexpr std::string_view kBearer = "Bearer ";
   constexpr std::string_view kBasic = "Basic ";
-  const std::string& token = server_.config_.token;
-  if (given.starts_with(kBearer))
-    return same_secret(token, std::string_view(given).substr(kBearer.size()));
+  if (given.starts_with(kBearer)) return known.find(std::string_view(given).substr(kBearer.size()));
   if (given.starts_with(kBasic)) {  // credentials in a URL: any user name, the token as password
     const std::string decoded = from_base64(std::string_view(given).substr(kBasic.size()));
     const std::size_t colon = decoded.find(':');
-    if (colon == std::string::npos) return same_secret(token, decoded);
-    return same_secret(token, std::string_view(decoded).substr(colon + 1)) ||
-           (colon + 1 == decoded.size() &&
-            same_secret(token, std::string_view(decoded).substr(0, colon)));
+    if (colon == std::string::npos) return known.find(decoded);
+    const std::string_view user = std::string_view(decoded).substr(0, colon);
+    const std::string_view password = std::string_view(decoded).substr(colon + 1);
+    return known.find(password.empty() ? user : password);
   }
-  return same_secret(token, header("X-Vitrine-Token"));
+  const std::string plain = header("X-Vitrine-Token");
+  if (!plain.empty()) return known.find(plain);
+  return given.empty() ? &known.anonymous() : nullptr;
 }
 
-std::optional<Problem> Connection::refuse(const std::optional<Target>& target,
-                                          const Router::Match& match) const {
+// What is wrong with the request whoever sends it. Where it ends is then not for sure, so that nothing
+// after it is believed.
+std::optional<Problem> Connection::refuse_form(const std::optional<Target>& target) const {
   const ServerConfig& config = server_.config_;
   const auto& request = parser_->get();
   if (request.count(http::field::host) != 1 && request.version() >= 11)
@@ -204,28 +202,51 @@ std::optional<Problem> Connection::refuse(const std::optional<Target>& target,
                      .detail = "pages of other origins may not use this server",
                      .remedy = "call it from a program, or from its own pages"};
   }
-  if (request.count(http::field::transfer_encoding) > 0 &&
-      request.count(http::field::content_length) > 0)
+  const std::size_t codings = request.count(http::field::transfer_encoding);
+  const std::size_t lengths = request.count(http::field::content_length);
+  if (codings > 0 && lengths > 0)
     return Problem{.status = http::status::bad_request,
                    .code = "ambiguous_length",
                    .detail = "both Content-Length and Transfer-Encoding are given",
                    .remedy = "send one of them"};
+  const std::string length(request[http::field::content_length]);
+  if (lengths > 1 || (lengths == 1 && length.find_first_not_of("0123456789") != length.npos))
+    return Problem{.status = http::status::bad_request,
+                   .code = "ambiguous_length",
+                   .detail = "there is more than one Content-Length",
+                   .remedy = "send one, with one number"};
   const std::string coding(request[http::field::transfer_encoding]);
-  if (!coding.empty() && !beast::iequals(coding, "chunked"))
+  if (codings > 1 || (codings == 1 && !beast::iequals(coding, "chunked")))
     return Problem{.status = http::status::bad_request,
                    .code = "bad_transfer_encoding",
                    .detail = "the only transfer encoding known here is chunked",
                    .remedy = "send Content-Length, or Transfer-Encoding: chunked"};
+  return std::nullopt;
+}
+
+std::optional<Problem> Connection::refuse_sender(const Router::Match& match) {
+  const ServerConfig& config = server_.config_;
   const Access access = match.route == nullptr ? Access::ordinary : match.route->access;
   const bool needed =
-      access == Access::owner || (access == Access::ordinary && config.token_everywhere);
-  if (needed && !has_token())
+      access == Access::listing || (access != Access::open && config.token_everywhere);
+  const Identity* asks = identify();
+  const bool anonymous = asks == nullptr || asks->name.empty();
+  // Where tokens tell tenants apart, a wrong one is a mistake, even where none is needed: what it
+  // makes would belong to nobody.
+  const bool mistaken = asks == nullptr && access != Access::open && config.identities.has_named();
+  if ((needed && anonymous) || mistaken)
     return Problem{.status = http::status::unauthorized,
                    .code = "token_needed",
-                   .detail = "this needs the server's token",
+                   .detail = mistaken ? "this token is not known here" : "this needs a token",
                    .remedy =
-                       "send Authorization: Bearer TOKEN; the token is in the file `token` of "
-                       "the server's data directory"};
+                       "send Authorization: Bearer TOKEN; the owner's token is in the file `token` "
+                       "of the server's data directory"};
+  identity = anonymous ? &config.identities.anonymous() : asks;
+  if (access == Access::overview && identity->is_named())
+    return Problem{.status = http::status::forbidden,
+                   .code = "owner_only",
+                   .detail = "this tells about all who use the server",
+                   .remedy = "ask the server's owner; GET /v1/sessions lists your own sessions"};
   return std::nullopt;
 }
 
@@ -239,6 +260,7 @@ Task<void> Connection::answer() {
   complete_ = false;
   session_id.clear();
   execution_id.clear();
+  identity = nullptr;
   std::optional<Target> target = parse_target(request.target());
   path = target ? std::move(target->path) : "";
   query = target ? std::move(target->query) : std::map<std::string, std::string>{};
@@ -246,7 +268,10 @@ Task<void> Connection::answer() {
   if (target) match = server_.router_.find(method, path);
   const auto begun = std::chrono::steady_clock::now();
   ++server_.busy_;
-  std::optional<Problem> problem = refuse(target, match);
+  std::optional<Problem> problem = refuse_form(target);
+  const bool doubtful = problem.has_value();
+  if (doubtful) keep_ = false;
+  else problem = refuse_sender(match);
   if (!problem && !target)
     problem = Problem{.status = http::status::bad_request,
                       .code = "bad_path",
@@ -285,7 +310,7 @@ Task<void> Connection::answer() {
   }
   // An unread body would be taken for the next request.
   if (!complete_ || !parser_->is_done()) keep_ = false;
-  unread_ = !parser_->is_done();
+  unread_ = doubtful || !parser_->is_done() || (!keep_ && buffer_.size() > 0);
   server_.log_(
       {.method = method,
        .route = match.route == nullptr ? std::string_view{} : match.route->pattern,
@@ -436,6 +461,7 @@ Task<void> Connection::finish() {
 Task<std::shared_ptr<WebSocket>> Connection::upgrade(std::size_t max_message) {
   if (responded()) co_return nullptr;
   if (!wants_websocket() || buffer_.size() > 0) {
+    if (buffer_.size() > 0) keep_ = false;  // what came early may be frames, not a request
     const std::vector<Header> headers{{"Upgrade", "websocket"}, {"Connection", "Upgrade"}};
     Problem problem = make_problem(http::status::upgrade_required, "websocket_needed",
                                    "this address speaks WebSocket only",

@@ -6,8 +6,9 @@
 //         and chunked) at once are refused, as is a Host or Origin that is not ours.
 //         What is still on its way when a request is refused is read and thrown away, for a while, so
 //         that the client finds its answer and not a reset.
-// Access: without token_everywhere, all but owner routes is open to programs (browsers are kept out by
-//         Host and Origin); with it, a token is needed everywhere but /health.
+// Access: without token_everywhere, all but listings is open to programs (browsers are kept out by
+//         Host and Origin); with it, a token is needed everywhere but /health. Whose token it is, is
+//         in the Exchange; what that one may see, the registry knows.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -16,6 +17,7 @@
 #include <set>
 #include <string>
 
+#include "api/identities.h"
 #include "api/router.h"
 
 namespace vitrine::api {
@@ -23,8 +25,8 @@ namespace vitrine::api {
 class WebSocketStream;
 
 struct ServerConfig {
-  std::string token;              // of the owner
-  bool token_everywhere = false;  // not only for owner routes
+  Identities identities;
+  bool token_everywhere = false;  // not only for listings
   std::set<std::string> hosts;    // exact values of Host that are ours; empty = any
   std::size_t max_connections = 4096;
 };
@@ -49,6 +51,7 @@ class Server {
   std::size_t busy() const { return busy_; }
   std::size_t connections() const { return connections_; }
   std::size_t websockets() const { return websockets_.size(); }
+  const Identities& identities() const { return config_.identities; }
 
  private:
   Task<void> serve(asio::ip::tcp::socket socket);
@@ -63,8 +66,5 @@ class Server {
   std::set<WebSocketStream*> websockets_;
   bool stopping_ = false;
 };
-
-// Equal, in a time that does not tell where they differ.
-bool same_secret(std::string_view a, std::string_view b);
 
 }  // namespace vitrine::api

@@ -48,7 +48,7 @@ class WebSocketTest : public testing::Test {
     router.add({http::verb::get, "/echo", "", Access::ordinary, echo});
     tcp::acceptor acceptor(context, {asio::ip::make_address("127.0.0.1"), 0});
     endpoint = acceptor.local_endpoint();
-    server.emplace(std::move(acceptor), router, ServerConfig{}, [](const Handled&) {});
+    server.emplace(std::move(acceptor), router, ServerConfig(), [](const Handled&) {});
     asio::co_spawn(context, server->accept_all(), asio::detached);
     thread = std::thread([this] { context.run(); });
   }

@@ -20,10 +20,13 @@
 #include "api/native.h"
 #include "api/openapi.h"
 #include "api/openenv/routes.h"
+#include "api/per_identity.h"
 #include "api/problem.h"
 #include "api/render.h"
 #include "api/server.h"
+#include "app/tokens.h"
 #include "app/version.h"
+#include "base/sha256.h"
 
 namespace vitrine::app {
 
@@ -45,6 +48,7 @@ constexpr std::chrono::seconds kDrain{8};
 struct FrontOptions {
   std::string data;
   std::string token_file;
+  std::string tokens_file;
   std::string auth = "auto";  // auto = token beyond loopback; token; none
   std::vector<std::string> hosts;
   std::uint32_t history = 1000;
@@ -74,6 +78,25 @@ Result<std::string> load_token(const std::string& path) {
   if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     return Error::from_errno("writing the token file");
   return token;
+}
+
+// The owner's token and those of the tokens file.
+Result<api::Identities> load_identities(const FrontOptions& options) {
+  Result<std::string> owner =
+      load_token(options.token_file.empty() ? options.data + "/token" : options.token_file);
+  if (!owner) return std::move(owner.error());
+  std::vector<Token> others;
+  if (!options.tokens_file.empty()) {
+    Result<std::vector<Token>> loaded = load_tokens(options.tokens_file);
+    if (!loaded) return std::move(loaded.error());
+    others = std::move(*loaded);
+  }
+  for (const Token& one : others)
+    if (one.sha256 == sha256_hex(*owner))
+      return Error{.code = Code::invalid_argument,
+                   .message = "the token of '" + one.identity.name + "' is the owner's",
+                   .remedy = "give it one of its own"};
+  return api::Identities(*owner, others);
 }
 
 Result<std::string> load_rules(const std::string& wanted) {
@@ -127,6 +150,7 @@ class Front {
   backend::KeeperLink keeper_;
   session::Registry registry_;
   api::openenv::Judge judge_;
+  std::vector<std::unique_ptr<session::OwnedRegistry>> owned_;  // for adapters without identities
   api::Router router_;
   api::Metrics metrics_;
   std::optional<api::Server> server_;
@@ -142,7 +166,7 @@ void Front::add_routes(std::uint64_t capacity) {
     co_await exchange.respond(api::http::status::ok, "application/json",
                               "{\"status\":\"healthy\"}");
   });
-  get("/metrics", "Prometheus", api::Access::ordinary, [this](Exchange& exchange) -> Task<void> {
+  get("/metrics", "Prometheus", api::Access::overview, [this](Exchange& exchange) -> Task<void> {
     Result<wire::Told> told = backend::expect<wire::Told>(co_await keeper_.call(wire::Info{}));
     const std::string keeper = told ? told->json : "";
     const std::string text = metrics_.text(registry_, *server_, keeper);
@@ -154,8 +178,12 @@ void Front::add_routes(std::uint64_t capacity) {
                                   api::openapi_json(router_, kVersion));
       });
   api::add_native_routes(router_, registry_, {.version = kVersion});
-  api::openenv::add_routes(router_, context_.get_executor(), registry_, judge_,
-                           {.capacity = capacity});
+  api::add_per_identity(
+      router_, server_->identities().all(), [&](api::Router& router, const Identity& identity) {
+        auto executor = context_.get_executor();
+        owned_.push_back(std::make_unique<session::OwnedRegistry>(executor, registry_, identity));
+        api::openenv::add_routes(router, executor, *owned_.back(), judge_, {.capacity = capacity});
+      });
 }
 
 Status Front::start() {
@@ -169,10 +197,12 @@ Status Front::start() {
   acceptor.assign(address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), kListener, failed);
   if (failed) return Error{Code::internal, "taking the listening socket: " + failed.message()};
   const tcp::endpoint local = acceptor.local_endpoint(failed);
-  Result<std::string> token =
-      load_token(options_.token_file.empty() ? options_.data + "/token" : options_.token_file);
-  if (!token) return std::move(token.error());
-  api::ServerConfig config{.token = std::move(*token),
+  Result<api::Identities> identities = load_identities(options_);
+  if (!identities) return std::move(identities.error());
+  for (const Identity* identity : identities->all())
+    if (identity->is_named()) registry_.accounts().open(*identity);
+  registry_.recycle_for(needs_token(local, options_) ? std::string(kOwnerName) : "");
+  api::ServerConfig config{.identities = std::move(*identities),
                            .token_everywhere = needs_token(local, options_),
                            .hosts = own_hosts(local, options_)};
   if (options_.auth == "none")
@@ -251,6 +281,7 @@ int run(int argc, char** argv) {
   CLI::App app("vitrine-front: started by vitrine-keeper, not by people");
   app.add_option("--data", options.data)->required();
   app.add_option("--token-file", options.token_file);
+  app.add_option("--tokens", options.tokens_file);
   app.add_option("--auth", options.auth)->check(CLI::IsMember({"auto", "token", "none"}));
   app.add_option("--host", options.hosts);
   app.add_option("--history", options.history);

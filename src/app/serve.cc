@@ -14,6 +14,7 @@
 #include "app/commands.h"
 #include "app/paths.h"
 #include "app/serve_settings.h"
+#include "app/tokens.h"
 #include "base/fd.h"
 #include "base/sha256.h"
 
@@ -133,6 +134,22 @@ void note_ignored_variables() {
                    name);
 }
 
+// Checked here, where a person can see it. As root the front gets a copy that it can read and that
+// holds hashes only.
+Result<std::string> tokens_for_front(const std::string& given, const std::string& data) {
+  Result<std::vector<Token>> tokens = load_tokens(given);
+  if (!tokens) return std::move(tokens.error());
+  if (::geteuid() != 0) return given;
+  const std::string copy = data + "/tokens";
+  const std::string text = tokens_json(*tokens);
+  ::unlink(copy.c_str());
+  Fd file(::open(copy.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      ::fchown(file.get(), kFrontUid, kFrontUid) != 0)
+    return Error::from_errno("copying the tokens");
+  return copy;
+}
+
 bool is_loopback(const std::string& listen) {
   return listen.starts_with("127.") || listen.starts_with("localhost:") ||
          listen.starts_with("[::1]:");
@@ -168,6 +185,12 @@ int serve(const ServeOptions& options) {
     Result<std::string> usable = token_for_front(token_file, data);
     if (!usable) return refuse(usable.error(), kUsage);
     token_file = *usable;
+  }
+  std::string tokens = settings.get("tokens", "");
+  if (!tokens.empty()) {
+    Result<std::string> usable = tokens_for_front(fs::absolute(tokens).string(), data);
+    if (!usable) return refuse(usable.error(), kUsage);
+    tokens = *usable;
   }
 
   Result<std::string> rules = rules_for_front(settings.get("reward", "openenv"), data);
@@ -205,6 +228,7 @@ int serve(const ServeOptions& options) {
   if (settings.values.contains("history"))
     words.insert(words.end(), {"--history", settings.values.at("history")});
   if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});
+  if (!tokens.empty()) words.insert(words.end(), {"--tokens", tokens});
   for (const std::string& host : settings.hosts) words.insert(words.end(), {"--host", host});
   lock->release();
   become(std::move(words));

@@ -39,6 +39,7 @@ inline constexpr std::array kSettings{
             "what OpenEnv's steps earn: nothing, what stock "
             "says, or rules of docs/rewards.md [openenv]"},
     Setting{"token_file", Kind::text, "FILE", "holds the token [DIR/token]"},
+    Setting{"tokens", Kind::text, "FILE", "further tokens with quotas, JSON [none]"},
     Setting{"name", Kind::text, "NAME", "of its cgroups [from the data directory]"},
 };
 

@@ -6,6 +6,11 @@ namespace vitrine::session {
 namespace {
 
 constexpr std::size_t kMaxNotes = 64;
+// What events cost beside the bytes that output_kb counts: metadata, names, and that they are many.
+constexpr std::size_t kMaxExtra = 8u << 20;
+constexpr std::size_t kExtraPerEvent = 128;
+constexpr std::size_t kMaxKept = 20'000;  // events that the one who reads along has seen already
+constexpr std::size_t kMaxJoined = 64 * 1024;
 
 }  // namespace
 
@@ -17,14 +22,20 @@ Execution::Execution(asio::any_io_executor executor, ExecRequest wanted, std::si
       output_limit_(output_limit) {}
 
 Task<std::optional<Event>> Execution::next(std::size_t& cursor) {
-  while (cursor == events_.size() && !finished_) {
+  cursor = std::max(cursor, dropped_);
+  while (cursor == end_of_events() && !finished_) {
     co_await changes_.wait();
   }
-  if (cursor == events_.size()) co_return std::nullopt;
-  const Event& event = events_[cursor++];
-  if (cursor == events_.size() && unread_ > 0) {
+  if (cursor == end_of_events()) co_return std::nullopt;
+  Event event = events_[cursor++ - dropped_];
+  taken_ = std::max(taken_, cursor);
+  if (cursor == end_of_events()) {
+    if (unread_ > 0) changes_.tell();
     unread_ = 0;
-    changes_.tell();
+    if (attached_ == 1 && events_.size() >= kMaxKept) {
+      dropped_ = cursor;
+      events_.clear();
+    }
   }
   co_return event;
 }
@@ -63,10 +74,25 @@ void Execution::add_output(Stream stream, std::string_view bytes) {
   std::string text = (stream == Stream::out ? out_ : err_).add(bytes);
   if (text.empty()) return;
   const std::size_t size = text.size();
+  // Output that comes byte by byte is one event until somebody takes it.
+  auto* last = end_of_events() > taken_ ? std::get_if<OutputEvent>(&events_.back()) : nullptr;
+  if (last != nullptr && last->stream == stream && last->text.size() < kMaxJoined) {
+    last->text += text;
+    unread_ += size;
+    return changes_.tell();
+  }
   emit(OutputEvent{stream, std::move(text)}, size);
 }
 
+bool Execution::take_extra(std::size_t bytes) {
+  if (extra_ + bytes + kExtraPerEvent > kMaxExtra) return false;
+  extra_ += bytes + kExtraPerEvent;
+  return true;
+}
+
 void Execution::add_result(ResultEvent result) {
+  if (!take_extra(result.display_id.size() + result.metadata.size()))
+    return add_note("a result was left out: there are too many, or their metadata is too large");
   std::size_t size = 0;
   for (const auto& [type, bytes] : result.data) size += bytes.size();
   result_bytes_ += size;
@@ -96,7 +122,9 @@ void Execution::add_note(std::string text) {
   emit(NoteEvent{std::move(text)}, 0);
 }
 
-void Execution::add_input(InputEvent input) { emit(std::move(input), 0); }
+void Execution::add_input(InputEvent input) {
+  if (take_extra(input.prompt.size())) emit(std::move(input), 0);
+}
 
 void Execution::finish() {
   if (finished_) return;

@@ -58,7 +58,8 @@ class Execution {
   Execution(asio::any_io_executor executor, ExecRequest request, std::size_t output_limit);
 
   // The event at `cursor`, waiting for it if need be; nullopt after Finished. Readers keep their own
-  // cursor, so any number of them sees everything.
+  // cursor, so any number of them sees everything; of very many events, one who comes late sees
+  // only those that are not dropped yet.
   Task<std::optional<Event>> next(std::size_t& cursor);
   Task<void> finished();
   Task<bool> finished_within(std::chrono::milliseconds time);
@@ -91,15 +92,20 @@ class Execution {
   std::uint64_t cpu_before_us = 0;
 
  private:
+  bool take_extra(std::size_t bytes);
+  std::size_t end_of_events() const { return dropped_ + events_.size(); }
   void emit(Event event, std::size_t bytes);
 
   Changes changes_;
   Output out_;
   Output err_;
   std::size_t result_bytes_ = 0;
+  std::size_t extra_ = 0;
   std::map<std::string, std::size_t> displays_;  // display_id -> its place in record.results
   std::size_t output_limit_;
   std::vector<Event> events_;
+  std::size_t dropped_ = 0;  // events before the first of events_
+  std::size_t taken_ = 0;    // where the foremost reader is
   std::size_t unread_ = 0;
   int attached_ = 0;
   bool finished_ = false;

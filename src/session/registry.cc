@@ -84,6 +84,7 @@ Variant variant_for(const std::string& code) {
 std::string spec_to_json(const SessionSpec& spec) {
   const Limits& limits = spec.limits;
   json::object out{{"name", spec.name},
+                   {"owner", spec.owner},
                    {"variant", static_cast<int>(spec.variant)},
                    {"policy", spec.policy},
                    {"isolation", spec.isolation},
@@ -117,6 +118,7 @@ SessionSpec spec_from_json(const std::string& text) {
     return value != nullptr && value->is_string() ? std::string(value->as_string()) : otherwise;
   };
   spec.name = word("name", "");
+  spec.owner = word("owner", "");
   spec.policy = word("policy", "native");
   spec.isolation = word("isolation", "process");
   spec.variant = static_cast<Variant>(std::min<std::uint64_t>(number("variant", 1), kVariants - 1));
@@ -140,7 +142,12 @@ Registry::Registry(asio::any_io_executor executor, backend::KeeperLink& keeper, 
     : executor_(executor), keeper_(keeper), store_(store), to_json_(std::move(to_json)) {}
 
 Journal Registry::journal() {
-  return {[this](Execution& execution) { begun(execution); },
+  return {[this](const std::string& owner) -> Status {
+            if (auto refusal = accounts_.refuses_execution(owner)) return to_error(*refusal);
+            accounts_.execution_begins(owner);
+            return ok();
+          },
+          [this](Execution& execution) { begun(execution); },
           [this](Execution& execution) { ended(execution); }};
 }
 
@@ -177,9 +184,46 @@ void Registry::ended(Execution& execution) {
   if (on_finished) on_finished(execution.record);
 }
 
+namespace {
+
+bool belongs_to(const Session& session, const Identity& asks) {
+  return session.spec.lifetime == Lifetime::session &&
+         (asks.sees_all || session.spec.owner == asks.name);
+}
+
+// The one execution of a one-shot counts, so its creation does not.
+Accounts::Rate rate_of(const SessionSpec& spec) {
+  return spec.lifetime == Lifetime::session ? Accounts::Rate::counts : Accounts::Rate::is_free;
+}
+
+}  // namespace
+
+std::optional<Refusal> Registry::refuses(const SessionSpec& spec) {
+  auto refusal = accounts_.refuses_session(spec.owner, spec.limits, rate_of(spec));
+  if (!refusal && spec.lifetime == Lifetime::one_shot)
+    refusal = accounts_.refuses_execution(spec.owner);
+  return refusal;
+}
+
+// What one identity's code ran in is not given to another's, even emptied.
+Lifetime Registry::lifetime_at_keeper(const SessionSpec& spec) const {
+  return spec.owner == recycling_owner_ ? spec.lifetime : Lifetime::session;
+}
+
 Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
-  const wire::Request request =
-      wire::Create{.variant = spec.variant, .lifetime = spec.lifetime, .limits = spec.limits};
+  if (auto refusal = refuses(spec)) co_return to_error(*refusal);
+  // Counted before it exists: others may ask meanwhile.
+  const std::string owner = spec.owner;
+  const Limits limits = spec.limits;
+  accounts_.session_begins(owner, limits, rate_of(spec));
+  Result<std::shared_ptr<Session>> made = co_await open(std::move(spec));
+  if (!made) accounts_.session_ends(owner, limits);
+  co_return made;
+}
+
+Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
+  const wire::Request request = wire::Create{
+      .variant = spec.variant, .lifetime = lifetime_at_keeper(spec), .limits = spec.limits};
   backend::KeeperReply reply = co_await keeper_.call(request);
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
@@ -241,6 +285,7 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
 Task<Status> Registry::end(std::shared_ptr<Session> session) {
   if (session->ended) co_return not_found();
   session->ended = true;
+  accounts_.session_ends(session->spec.owner, session->spec.limits);
   sessions_.erase(session->id);
   by_engine_.erase(session->engine);
   if (session->busy()) session->died(Death{.cause = Cause::killed, .code = 9});
@@ -253,15 +298,15 @@ Task<Status> Registry::end(std::shared_ptr<Session> session) {
   co_return ok();
 }
 
-std::shared_ptr<Session> Registry::find(const std::string& id) const {
+std::shared_ptr<Session> Registry::find(const std::string& id, const Identity& asks) const {
   auto found = sessions_.find(id);
-  return found == sessions_.end() ? nullptr : found->second;
+  return found == sessions_.end() || !belongs_to(*found->second, asks) ? nullptr : found->second;
 }
 
-std::vector<std::shared_ptr<Session>> Registry::list() const {
+std::vector<std::shared_ptr<Session>> Registry::list(const Identity& asks) const {
   std::vector<std::shared_ptr<Session>> all;
   for (const auto& [id, session] : sessions_)
-    if (session->spec.lifetime == Lifetime::session) all.push_back(session);
+    if (belongs_to(*session, asks)) all.push_back(session);
   std::ranges::sort(all, [](const auto& a, const auto& b) {
     return std::tie(a->created_at, a->id) < std::tie(b->created_at, b->id);
   });
@@ -332,6 +377,7 @@ Task<Status> Registry::adopt_one(const store::SessionRow& row, const wire::Liste
       std::make_shared<Session>(executor_, keeper_, journal(), row.id, spec_from_json(row.spec));
   session->created_at = row.created_at;
   session->engine = row.engine;
+  accounts_.session_begins(session->spec.owner, session->spec.limits, Accounts::Rate::is_free);
   sessions_[row.id] = session;
   by_engine_[row.engine] = session;
   Result<std::optional<store::ExecRow>> running = store_.running_execution(row.id);
@@ -378,6 +424,24 @@ Task<Status> Registry::adopt(std::string keeper_instance) {
   // What is left was never acknowledged to anybody.
   for (const auto& [orphan, entry] : alive) keeper_.post(wire::End{orphan});
   co_return ok();
+}
+
+OwnedRegistry::OwnedRegistry(asio::any_io_executor executor, Registry& whole, Identity owner)
+    : Registry(std::move(executor), whole.keeper(), whole.store(), nullptr),
+      whole_(whole),
+      owner_(std::move(owner)) {}
+
+Task<Result<std::shared_ptr<Session>>> OwnedRegistry::create(SessionSpec spec) {
+  spec.owner = owner_.name;
+  co_return co_await whole_.create(std::move(spec));
+}
+
+Task<Status> OwnedRegistry::end(std::shared_ptr<Session> session) {
+  co_return co_await whole_.end(std::move(session));
+}
+
+std::size_t OwnedRegistry::count() const {
+  return owner_.is_named() ? whole_.list(owner_).size() : whole_.count();
 }
 
 }  // namespace vitrine::session

@@ -3,8 +3,9 @@
 // when nobody uses them.
 //
 // Ownership: one per front; it owns every Session. Threading: the front's one thread.
-// Ids:       128 random bits, so knowing one is a capability; unknown, foreign and deleted ids are
-//            the same `not_found`.
+// Ids:       128 random bits; unknown, foreign and deleted ids are the same `not_found`.
+// Owners:    a session belongs to the identity that made it, and is found by that one and by those who
+//            see all. This is the one place where it is decided.
 #pragma once
 
 #include <functional>
@@ -13,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "session/accounts.h"
 #include "session/session.h"
 #include "store/store.h"
 
@@ -32,26 +34,35 @@ class Registry {
  public:
   Registry(asio::any_io_executor executor, backend::KeeperLink& keeper, store::Store& store,
            std::function<std::string(const ExecRecord&)> to_json);
+  virtual ~Registry() = default;
+
+  // Shells of one-shots are used again for this identity's one-shots only.
+  void recycle_for(std::string owner) { recycling_owner_ = std::move(owner); }
 
   // Takes over what an earlier front has left, and ends in the store what no longer exists.
   Task<Status> adopt(std::string keeper_instance);
 
-  Task<Result<std::shared_ptr<Session>>> create(SessionSpec spec);
+  // `unavailable` also where refuses() says why.
+  virtual Task<Result<std::shared_ptr<Session>>> create(SessionSpec spec);
+  // Which quota of its owner stands against it.
+  std::optional<Refusal> refuses(const SessionSpec& spec);
   Task<Status> reset(std::shared_ptr<Session> session, Files files);
-  Task<Status> end(std::shared_ptr<Session> session);
-  std::shared_ptr<Session> find(const std::string& id) const;
-  std::vector<std::shared_ptr<Session>> list() const;  // oldest first
-  std::size_t count() const { return sessions_.size(); }
+  virtual Task<Status> end(std::shared_ptr<Session> session);
+  // Null for what is not there, and for what is not theirs. One-shots are nobody's.
+  std::shared_ptr<Session> find(const std::string& id, const Identity& asks) const;
+  std::vector<std::shared_ptr<Session>> list(const Identity& asks) const;  // oldest first
+  virtual std::size_t count() const { return sessions_.size(); }
   std::size_t running() const;
 
   void on_event(const wire::Event& event);
   // Freezes, then ends, sessions that nobody used for their idle time. Call about once a second.
   void rest_idle();
   // A frozen session continues when it is used again.
-  void wake(Session& session);
+  virtual void wake(Session& session);
 
   backend::KeeperLink& keeper() { return keeper_; }
   store::Store& store() { return store_; }
+  Accounts& accounts() { return accounts_; }
   const Counters& counters() const { return counters_; }
   // Called for every finished execution, for metrics.
   std::function<void(const ExecRecord&)> on_finished;
@@ -61,6 +72,8 @@ class Registry {
   void begun(Execution& execution);
   void ended(Execution& execution);
   bool is_kept(const Execution& execution) const;
+  Lifetime lifetime_at_keeper(const SessionSpec& spec) const;
+  Task<Result<std::shared_ptr<Session>>> open(SessionSpec spec);
   Task<Status> adopt_one(const store::SessionRow& row, const wire::Listed::Entry& found);
 
   asio::any_io_executor executor_;
@@ -71,7 +84,23 @@ class Registry {
   std::unordered_map<std::string, std::shared_ptr<Session>> sessions_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>> by_engine_;
   std::unordered_map<std::uint64_t, Death> early_deaths_;
+  Accounts accounts_;
+  std::string recycling_owner_;
   Counters counters_;
+};
+
+// The same sessions for an adapter that knows no identities: whatever it makes belongs to one.
+class OwnedRegistry final : public Registry {
+ public:
+  OwnedRegistry(asio::any_io_executor executor, Registry& whole, Identity owner);
+  Task<Result<std::shared_ptr<Session>>> create(SessionSpec spec) override;
+  Task<Status> end(std::shared_ptr<Session> session) override;
+  std::size_t count() const override;
+  void wake(Session& session) override { whole_.wake(session); }
+
+ private:
+  Registry& whole_;
+  Identity owner_;
 };
 
 std::string new_id();  // 128 random bits as 32 hex digits

@@ -25,6 +25,11 @@ constexpr std::chrono::milliseconds kStackTime{1000};
 constexpr std::chrono::milliseconds kDeathNotice{300};
 constexpr std::size_t kMaxBacklog = 256 * 1024;
 constexpr std::size_t kReadSize = 64 * 1024;
+constexpr int kFramesAtOnce = 64;  // then others have their turn
+constexpr int kFramesOfTheDead =
+    4096;  // more than a socket holds, unless somebody goes on filling it
+// Ids that the client gives rise from 1; no worker has seen one like this.
+constexpr std::uint64_t kAbsurdExecution = 1ull << 48;
 
 Outcome outcome_of(wire::Claim claim, bool timed_out) {
   // Also when the code caught what was to stop it: it had its time, and more.
@@ -157,6 +162,7 @@ Result<std::shared_ptr<Execution>> Session::execute(ExecRequest request) {
     return Error{.code = Code::over_limit,
                  .message = "16 executions are waiting already",
                  .remedy = "wait for one to finish, or interrupt it"};
+  if (Status admitted = journal_.admit(spec.owner); !admitted) return std::move(admitted.error());
   auto execution = std::make_shared<Execution>(executor_, std::move(request),
                                                static_cast<std::size_t>(spec.limits.output_bytes));
   execution->record.session = id;
@@ -242,14 +248,22 @@ Task<void> Session::flush(std::shared_ptr<Connection> connection) {
   connection->flushing = false;
 }
 
-// Takes every frame that is there. False at the end of the stream or after a breach.
-bool Session::take_frames(Connection& connection) {
+// Takes the frames that are there, so many at most. False at the end of the stream or after a breach.
+bool Session::take_frames(Connection& connection, int most) {
   static std::array<char, wire::kMaxFrame> datagram;
-  for (;;) {
-    const ssize_t got = ::recv(connection.socket.native_handle(), datagram.data(), datagram.size(),
-                               MSG_DONTWAIT | MSG_TRUNC);
+  for (; most > 0; --most) {
+    iovec space{.iov_base = datagram.data(), .iov_len = datagram.size()};
+    msghdr header{};  // no room for descriptors: the kernel drops them, and says so
+    header.msg_iov = &space;
+    header.msg_iovlen = 1;
+    const ssize_t got = ::recvmsg(connection.socket.native_handle(), &header,
+                                  MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
     if (got < 0) return errno == EAGAIN || errno == EINTR;
     if (got == 0) return false;
+    if ((header.msg_flags & MSG_CTRUNC) != 0) {
+      break_off(Error{Code::invalid_argument, "it sent descriptors"});
+      return false;
+    }
     Result<wire::Frame> frame = wire::decode_frame(
         {datagram.data(), std::min<std::size_t>(static_cast<std::size_t>(got), datagram.size())});
     if (static_cast<std::size_t>(got) > datagram.size() || !frame) {
@@ -264,6 +278,7 @@ bool Session::take_frames(Connection& connection) {
     if (*message) take(**message);
     if (connection.over) return false;
   }
+  return true;
 }
 
 Task<void> Session::read_frames(std::shared_ptr<Connection> connection) {
@@ -272,7 +287,7 @@ Task<void> Session::read_frames(std::shared_ptr<Connection> connection) {
     co_await connection->socket.async_wait(Descriptor::wait_read,
                                            asio::redirect_error(asio::use_awaitable, failed));
     if (failed || connection->over) co_return;
-    if (!take_frames(*connection)) break;
+    if (!take_frames(*connection, kFramesAtOnce)) break;
   }
   // The worker closed its end. Usually it is dead, and the keeper is about to say why; if it lives on,
   // nothing it does can be believed any more.
@@ -337,6 +352,9 @@ void Session::take(const wire::Message& message) {
   if (message.type == wire::Type::ready) {  // the answer to resume: it is idle
     Result<wire::Ready> ready = wire::Ready::decode(message.payload);
     if (!ready) return break_off(ready.error());
+    if (!replaying_) return break_off(Error{Code::invalid_argument, "it says ready unasked"});
+    if (ready->last_execution >= kAbsurdExecution)
+      return break_off(Error{Code::invalid_argument, "an execution that nobody asked for"});
     last_number_ = std::max(last_number_, ready->last_execution);
     replayed_ = ready->last_execution;
     replaying_ = false;
@@ -366,6 +384,8 @@ void Session::take(const wire::Message& message) {
     case wire::Type::error: {
       Result<wire::ErrorReport> report = wire::ErrorReport::decode(message.payload);
       if (!report) return break_off(report.error());
+      if (current_->record.error)
+        return break_off(Error{Code::invalid_argument, "a second error of one execution"});
       drain_pipes();
       return current_->add_error({.name = std::move(report->name),
                                   .value = std::move(report->value),
@@ -473,7 +493,7 @@ void Session::deadline_passed(std::uint64_t number) {
 
 void Session::died(const Death& how) {
   // What it still managed to say counts: it may have finished before it died.
-  if (connection_ && !connection_->over) take_frames(*connection_);
+  if (connection_ && !connection_->over) take_frames(*connection_, kFramesOfTheDead);
   death = how;
   watch_timer_.cancel();
   if (current_) {

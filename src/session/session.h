@@ -27,6 +27,7 @@ inline constexpr std::size_t kMaxQueue = 16;
 
 struct SessionSpec {
   std::string name;
+  std::string owner;  // the identity that made it; "" = anonymous
   Variant variant = Variant::loaded;
   Lifetime lifetime = Lifetime::session;
   bool stored = true;  // sessions that are not end with the front, and have no history
@@ -47,8 +48,10 @@ struct Lines {
   Fd peak = {};
 };
 
-// Called when an execution begins and when it ends, before anybody is told.
+// Called when an execution begins and when it ends, before anybody is told; `admit` before it is
+// queued.
 struct Journal {
+  std::function<Status(const std::string& owner)> admit;
   std::function<void(Execution&)> begun;
   std::function<void(Execution&)> ended;
 };
@@ -66,7 +69,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // `watched` is the one whose deadline the keeper has.
   void restore(const std::optional<store::ExecRow>& running, std::uint64_t watched);
 
-  // Queues it. `unavailable` = the session is dead, `over_limit` = the queue is full.
+  // Queues it. `unavailable` = the session is dead, or its owner began too many; `over_limit` = the
+  // queue is full.
   Result<std::shared_ptr<Execution>> execute(ExecRequest request);
   // Of this execution, running or waiting; nothing if it is over. Null = whichever is running.
   void interrupt(const Execution* execution);
@@ -98,7 +102,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   Task<void> read_frames(std::shared_ptr<Connection> connection);
   Task<void> read_pipe(std::shared_ptr<Connection> connection, Stream stream);
-  bool take_frames(Connection& connection);
+  bool take_frames(Connection& connection, int most);
   void take(const wire::Message& message);
   void begin_next();
   void send_message(wire::Type type, std::uint64_t number, std::string_view payload);

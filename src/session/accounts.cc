@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/accounts.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vitrine::session {
+
+namespace {
+
+// Files live in memory, so a session may use the sum.
+std::uint64_t memory_of(const Limits& limits) { return limits.memory_bytes + limits.disk_bytes; }
+
+std::string in_mib(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
+}  // namespace
+
+Error to_error(const Refusal& refusal) {
+  return Error{.code = Code::unavailable, .message = refusal.detail, .remedy = refusal.remedy};
+}
+
+void Accounts::open(const Identity& identity) {
+  Account account{.quota = identity.quota, .filled = now_()};
+  account.left = identity.quota.executions_per_minute.value_or(0);
+  accounts_[identity.name] = account;
+}
+
+// With what was refilled since.
+Accounts::Account* Accounts::find(const std::string& owner) {
+  const auto found = accounts_.find(owner);
+  if (found == accounts_.end()) return nullptr;
+  Account& account = found->second;
+  if (account.quota.executions_per_minute) {
+    const double most = *account.quota.executions_per_minute;
+    const auto now = now_();
+    const double minutes =
+        std::chrono::duration<double, std::ratio<60>>(now - account.filled).count();
+    account.left = std::min(most, account.left + minutes * most);
+    account.filled = now;
+  }
+  return &account;
+}
+
+std::optional<Refusal> Accounts::refuses_execution(const std::string& owner) {
+  Account* account = find(owner);
+  if (account == nullptr || !account->quota.executions_per_minute || account->left >= 1)
+    return std::nullopt;
+  const double per_second = *account->quota.executions_per_minute / 60.0;
+  Refusal refusal;
+  refusal.code = "rate_limited";
+  refusal.detail = "this token may begin " + std::to_string(*account->quota.executions_per_minute) +
+                   " executions and sessions per minute";
+  refusal.remedy = "wait as long as Retry-After says, or put more work into one execution";
+  refusal.retry_after_s =
+      std::max(1, static_cast<int>(std::ceil((1 - account->left) / per_second)));
+  return refusal;
+}
+
+void Accounts::execution_begins(const std::string& owner) {
+  if (Account* account = find(owner)) account->left = std::max(0.0, account->left - 1);
+}
+
+std::optional<Refusal> Accounts::refuses_session(const std::string& owner, const Limits& limits,
+                                                 Rate rate) {
+  Account* account = find(owner);
+  if (account == nullptr) return std::nullopt;
+  Refusal refusal;
+  const Quota& quota = account->quota;
+  if (quota.sessions && account->sessions >= *quota.sessions) {
+    refusal.code = "quota_sessions";
+    refusal.detail = "this token may have " + std::to_string(*quota.sessions) + " sessions at once";
+    refusal.remedy = "end one with DELETE /v1/sessions/{id}; GET /v1/sessions lists them";
+    return refusal;
+  }
+  if (quota.memory_bytes && account->memory_bytes + memory_of(limits) > *quota.memory_bytes) {
+    refusal.code = "quota_memory";
+    refusal.detail = "memory_mb and disk_mb of this token's sessions may be " +
+                     in_mib(*quota.memory_bytes) + " together, " + in_mib(account->memory_bytes) +
+                     " are taken and " + in_mib(memory_of(limits)) + " were asked for";
+    refusal.remedy = "ask for smaller limits.memory_mb and limits.disk_mb, or end a session";
+    return refusal;
+  }
+  if (rate == Rate::counts) return refuses_execution(owner);
+  return std::nullopt;
+}
+
+void Accounts::session_begins(const std::string& owner, const Limits& limits, Rate rate) {
+  Account* account = find(owner);
+  if (account == nullptr) return;
+  ++account->sessions;
+  account->memory_bytes += memory_of(limits);
+  if (rate == Rate::counts) execution_begins(owner);
+}
+
+void Accounts::session_ends(const std::string& owner, const Limits& limits) {
+  Account* account = find(owner);
+  if (account == nullptr) return;
+  --account->sessions;
+  account->memory_bytes -= memory_of(limits);
+}
+
+}  // namespace vitrine::session

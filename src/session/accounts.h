@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each identity has of its quotas: sessions, memory, and executions per minute.
+//
+// Identities without a quota have no account here and are never refused.
+// Threading: the front's one thread. Nothing of it is stored: the registry counts anew what it adopts.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "model/identity.h"
+#include "model/limits.h"
+
+namespace vitrine::session {
+
+// Why something is not allowed now, for clients.
+struct Refusal {
+  std::string code;
+  std::string detail;
+  std::string remedy;
+  int retry_after_s = 0;  // 0 = waiting does not help
+};
+Error to_error(const Refusal& refusal);
+
+class Accounts {
+ public:
+  using Clock = std::chrono::steady_clock;
+  explicit Accounts(std::function<Clock::time_point()> now = Clock::now) : now_(std::move(now)) {}
+
+  void open(const Identity& identity);
+
+  // Whether one more session with these limits is too much. `counts` as an execution or not.
+  enum class Rate { counts, is_free };
+  std::optional<Refusal> refuses_session(const std::string& owner, const Limits& limits, Rate rate);
+  void session_begins(const std::string& owner, const Limits& limits, Rate rate);
+  void session_ends(const std::string& owner, const Limits& limits);
+
+  std::optional<Refusal> refuses_execution(const std::string& owner);
+  void execution_begins(const std::string& owner);
+
+ private:
+  struct Account {
+    Quota quota;
+    std::uint64_t sessions = 0;
+    std::uint64_t memory_bytes = 0;
+    double left = 0;  // executions; a minute's worth at most, refilled evenly
+    Clock::time_point filled;
+  };
+  Account* find(const std::string& owner);
+
+  std::function<Clock::time_point()> now_;
+  std::map<std::string, Account> accounts_;
+};
+
+}  // namespace vitrine::session

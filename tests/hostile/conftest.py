@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the hostile tests: one server that takes all the blows, and a neighbour on it that
+must not notice any of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "contract"))
+
+from blows import Witness, stalled_body
+from served import Background, Server, Session
+
+_victims: list[Server] = []
+
+
+@pytest.fixture(scope="session")
+def victim() -> Iterator[Server]:
+    """The server under attack; it must end cleanly after all of it."""
+    one = Server()
+    _victims.append(one)
+    try:
+        yield one
+        verdict = one.stop()
+        assert verdict == (0, []), f"{verdict}\n{one.read_log()}"
+    finally:
+        one.end()
+
+
+@pytest.fixture(scope="session")
+def neighbour(victim: Server) -> Iterator[Session]:
+    session = victim.create(name="neighbour")
+    session.run("mark = 'still here'")
+    yield session
+
+
+@pytest.fixture(scope="session")
+def stalled(victim: Server, neighbour: Session) -> Background:
+    """A body that stops coming, from the first test on: it is noticed after half a minute."""
+    return Background(lambda: stalled_body(victim, neighbour.path + "/exec"))
+
+
+@pytest.fixture(autouse=True)
+def witness(victim: Server, neighbour: Session, stalled: Background) -> Iterator[Witness]:
+    """Whatever a test did: the same front answers, the neighbour is as it was, nothing is left."""
+    one = Witness(victim, neighbour, stalled)
+    yield one
+    one.check()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long began with the first test and is looked at last."""
+    items.sort(key=lambda item: item.path.name == "test_hostile_slow.py")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if report.failed:
+        for one in _victims:
+            if one.log.exists() and (text := one.read_log()):
+                report.sections.append(("log of the server under attack", text[-8000:]))
