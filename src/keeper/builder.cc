@@ -86,9 +86,10 @@ Fd clone_tree(const std::string& path) {
       ::syscall(SYS_open_tree, AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
 }
 
-Status attach_tree(int tree, const char* target) {
+Status attach_tree(int descriptor, const char* target) {
+  const Fd tree(descriptor);  // not needed any more
   if (::mkdir(target, 0755) != 0) return Error::from_errno("making a staging directory");
-  if (::syscall(SYS_move_mount, tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) != 0)
+  if (::syscall(SYS_move_mount, tree.get(), "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) != 0)
     return Error::from_errno("attaching a layer");
   if (::access(target, R_OK | X_OK) != 0)
     return Error::from_errno("reading a layer")

@@ -257,7 +257,7 @@ def test_sessions_at_once(tenants: Tenants) -> None:
     refused = few.call("POST", "/v1/sessions", {})
     refused.is_problem(429, "quota_sessions")
     few.call("POST", "/v1/run", {"code": "1"}).is_problem(429, "quota_sessions")
-    assert few.call("POST", "/reset", {}).status == 503
+    assert few.call("POST", "/step", {"action": {"code": "1"}}).status == 503
     tenants.a.delete(tenants.a.create())  # others are not concerned
 
     assert few.delete(first) == 204
