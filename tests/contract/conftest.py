@@ -22,12 +22,8 @@ def server() -> Iterator[Server]:
     """The shared one. Tests leave it as they found it; it must end cleanly after all of them."""
     one = Server()
     _shared.append(one)
-    try:
+    with one.must_end_cleanly():
         yield one
-        verdict = one.stop()
-        assert verdict == (0, []), f"{verdict}\n{one.read_log()}"
-    finally:
-        one.end()
 
 
 @pytest.fixture

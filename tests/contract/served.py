@@ -267,6 +267,16 @@ class Server:
         ]
         return code, left
 
+    @contextlib.contextmanager
+    def must_end_cleanly(self) -> Iterator[Server]:
+        """For those that whole suites share: at the end nothing of it may be left."""
+        try:
+            yield self
+            verdict = self.stop()
+            assert verdict == (0, []), f"{verdict}\n{self.read_log()}"
+        finally:
+            self.end()
+
     def end(self) -> None:
         if self.alive():
             self.process.terminate()

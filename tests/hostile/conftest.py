@@ -24,12 +24,8 @@ def victim() -> Iterator[Server]:
     """The server under attack; it must end cleanly after all of it."""
     one = Server()
     _victims.append(one)
-    try:
+    with one.must_end_cleanly():
         yield one
-        verdict = one.stop()
-        assert verdict == (0, []), f"{verdict}\n{one.read_log()}"
-    finally:
-        one.end()
 
 
 @pytest.fixture(scope="session")

@@ -33,13 +33,9 @@ def server() -> Iterator[Server]:
     """The shared one. It must end cleanly after all tests."""
     one = Server()
     _shared.append(one)
-    try:
+    with one.must_end_cleanly():
         yield one
-        verdict = one.stop()
-        assert verdict == (0, []), f"{verdict}\n{one.read_log()}"
         assert "starting another" not in one.read_log(), f"the front fell:\n{one.read_log()}"
-    finally:
-        one.end()
 
 
 @pytest.fixture
