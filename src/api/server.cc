@@ -29,6 +29,7 @@ constexpr std::size_t kMaxHeader = 16 * 1024;
 constexpr std::chrono::seconds kHeaderTime{10};
 constexpr std::chrono::seconds kIdleTime{60};
 constexpr std::chrono::seconds kBodyTime{30};  // without a byte of progress
+constexpr std::size_t kBodyRate = 1024;        // bytes per second at least, beyond that time
 constexpr std::chrono::seconds kWriteTime{60};
 // A client that is refused while it sends would find a reset in place of its answer, if we closed at
 // once: so much more is read and thrown away.
@@ -118,6 +119,8 @@ class Connection final : public Exchange {
   bool alive_ = true;
   bool head_ = false;
   bool waits_for_continue_ = false;             // the client sends its body when it is told to
+  std::size_t body_bytes_ = 0;                   // of this request, so far
+  std::chrono::steady_clock::time_point body_began_;
   bool unread_ = false;                         // it was answered before all it sent was read
   std::shared_ptr<WebSocketStream> websocket_;  // it is one now
 };
@@ -286,6 +289,7 @@ Task<void> Connection::answer() {
                         .remedy = "use " + names_of(match.allowed) + "; see /openapi.json",
                         .headers = {{"Allow", names_of(match.allowed)}}};
   }
+  body_bytes_ = 0;
   waits_for_continue_ = request.version() >= 11 && beast::iequals(header("Expect"), "100-continue");
   if (problem) {
     keep_ = keep_ && parser_->is_done();
@@ -346,27 +350,32 @@ Task<Result<std::string>> Connection::body_part() {
     co_return Error{.code = Code::unavailable,
                     .message = "the client left",
                     .remedy = "send the request again"};
-  std::string part(kPart, '\0');
-  auto& body = parser_->get().body();
-  body.data = part.data();
-  body.size = part.size();
-  stream_.expires_after(kBodyTime);
-  error_code failed;
-  co_await http::async_read_some(stream_, buffer_, *parser_, token_of(failed));
-  if (failed == http::error::need_buffer) failed = {};
-  if (failed) {
-    keep_ = false;
-    if (failed == beast::error::timeout)
-      co_return Error{.code = Code::timed_out,
-                      .message = "the body did not arrive in time",
-                      .remedy = "send the request again, without a pause of 30 s within it"};
-    co_return Error{.code = Code::invalid_argument,
-                    .message = "the body is not well-formed: " + failed.message(),
-                    .remedy = "send as many bytes as Content-Length says, or well-formed chunks"};
+  if (body_bytes_ == 0) body_began_ = std::chrono::steady_clock::now();
+  for (;;) {
+    std::string part(kPart, '\0');
+    auto& body = parser_->get().body();
+    body.data = part.data();
+    body.size = part.size();
+    const auto paced = body_began_ + kBodyTime + std::chrono::seconds(body_bytes_ / kBodyRate);
+    stream_.expires_at(std::min(std::chrono::steady_clock::now() + kBodyTime, paced));
+    error_code failed;
+    co_await http::async_read_some(stream_, buffer_, *parser_, token_of(failed));
+    if (failed == http::error::need_buffer) failed = {};
+    if (failed) {
+      keep_ = false;
+      if (failed == beast::error::timeout)
+        co_return Error{.code = Code::timed_out,
+                        .message = "the body did not arrive in time",
+                        .remedy = "send the request again, with no pause of 30 s within it and no "
+                                  "slower than 1 KiB per second"};
+      co_return Error{.code = Code::invalid_argument,
+                      .message = "the body is not well-formed: " + failed.message(),
+                      .remedy = "send as many bytes as Content-Length says, or well-formed chunks"};
+    }
+    part.resize(part.size() - body.size);
+    body_bytes_ += part.size();
+    if (!part.empty() || parser_->is_done()) co_return part;
   }
-  part.resize(part.size() - body.size);
-  if (part.empty() && !parser_->is_done()) co_return co_await body_part();
-  co_return part;
 }
 
 namespace {

@@ -222,6 +222,14 @@ Status Cgroup::freeze(Freeze wanted) {
   return write(place, "freezer.state", stop ? "FROZEN" : "THAWED");
 }
 
+Status Cgroup::set_share(Share share) {
+  const CgroupOffer& cpu = roots_->host.cpu;
+  if (!cpu) return not_offered("sharing processor time", cpu);
+  const bool usual = share == Share::usual;
+  return is_v2(cpu) ? write(cpu, "cpu.weight", usual ? "100" : "10")
+                    : write(cpu, "cpu.shares", usual ? "1024" : "102");
+}
+
 Result<CgroupUsage> Cgroup::usage() const {
   const CgroupHost& host = roots_->host;
   CgroupUsage usage;

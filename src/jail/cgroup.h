@@ -97,6 +97,11 @@ class Cgroup {
   enum class Freeze { thaw, freeze };
   Status freeze(Freeze wanted);
 
+  // How much processor time it gets beside other sessions that want it too. One with a small share
+  // also waits longer for its turn, so those with the usual share hardly notice it.
+  enum class Share { usual, small };
+  Status set_share(Share share);
+
   Result<CgroupUsage> usage() const;
   // The same as files, for somebody who may only look: cpu time ("usage_usec N" among other lines, or
   // plain nanoseconds), then the memory peak in bytes. Empty where the host does not measure it.

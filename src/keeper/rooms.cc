@@ -272,6 +272,7 @@ void Rooms::worker_ended(Room& room, Ending ending) {
 }
 
 void Rooms::kill_worker(Room& room) {
+  set_yielding(room, false);  // dying takes processor time, too
   if (room.shell->cgroup && room.shell->cgroup->kill_worker()) return;
   if (room.worker.pid > 0) reaper_.signal(room.worker.pid, SIGKILL);
   // Without a cgroup only init's end takes along what the worker started.
@@ -300,6 +301,13 @@ Status Rooms::freeze(Room& room, bool frozen) {
                                            : jail::Cgroup::Freeze::thaw);
 }
 
+void Rooms::set_yielding(Room& room, bool yields) {
+  if (room.yields == yields || !room.shell->cgroup) return;
+  using Share = jail::Cgroup::Share;
+  // Without it the session is only as near to its neighbours as it would be without us.
+  if (room.shell->cgroup->set_share(yields ? Share::small : Share::usual)) room.yields = yields;
+}
+
 bool Rooms::may_recycle(const Room& room) const {
   return !stopping_ && room.lifetime == Lifetime::one_shot && room.shell->cgroup &&
          !room.shell->init_gone && !room.killed_for_memory && room.shell->ruleset &&
@@ -309,6 +317,7 @@ bool Rooms::may_recycle(const Room& room) const {
 
 void Rooms::give_back(std::unique_ptr<Room> room, std::function<void()> gone) {
   Shell* shell = room->shell;
+  set_yielding(*room, false);
   loop_.cancel(room->oom_timer);
   if (shell->oom) loop_.unwatch(shell->oom.get());
   shell->on_init_gone = {};

@@ -50,6 +50,7 @@ struct Room {
   std::uint64_t oom_kills = 0;  // before this worker
   bool killed_for_memory = false;
   TimerId oom_timer = 0;
+  bool yields = false;  // to sessions that want the processor only for a moment
   std::optional<Death> death = {};           // of the worker
   std::function<void(Death)> on_death = {};  // called once, from the loop
 };
@@ -82,6 +83,7 @@ class Rooms {
   bool lost_to_memory(Room& room) const;
   Result<wire::Used> usage(const Room& room) const;
   Status freeze(Room& room, bool frozen);
+  void set_yielding(Room& room, bool yields);
 
   // Fills the pools; called once at the start, then by itself.
   void refill();

@@ -13,6 +13,9 @@ namespace vitrine::keeper {
 namespace {
 
 constexpr std::chrono::milliseconds kGrace{1'000};  // from the interrupt to the kill
+// A session that used less of the processor than this in such a time is calm.
+constexpr std::chrono::milliseconds kCalmPeriod{100};
+constexpr std::uint64_t kCalmUsec = 10'000;
 
 Error no_such_session() {
   return Error{.code = Code::not_found,
@@ -183,13 +186,17 @@ Status Sessions::watch(const wire::Watch& request) {
   (*session)->deadline =
       loop_.after(std::chrono::milliseconds(std::min(request.milliseconds, kDay)),
                   [this, id] { deadline_passed(id); });
+  rooms_.set_yielding(*(*session)->room, true);
   return ok();
 }
 
 Status Sessions::unwatch(const wire::Unwatch& request) {
   Session* session = find(request.session);
   if (session == nullptr) return no_such_session();
-  if (session->watched == request.execution) unwatch_now(*session);
+  if (session->watched == request.execution) {
+    unwatch_now(*session);
+    look_for_calm(*session, 0);
+  }
   // The kernel may have taken a child of it, which the worker survived to tell of a good end.
   if (session->room && !session->death && rooms_.lost_to_memory(*session->room)) {
     session->death = Death{.cause = Cause::oom, .code = SIGKILL};
@@ -199,9 +206,24 @@ Status Sessions::unwatch(const wire::Unwatch& request) {
   return ok();
 }
 
+// What an execution started may go on after it. Such a session yields until it is calm.
+void Sessions::look_for_calm(Session& session, std::uint64_t cpu_us) {
+  if (!session.room || !session.room->yields) return;
+  Result<wire::Used> used = rooms_.usage(*session.room);
+  if (!used) return rooms_.set_yielding(*session.room, false);
+  if (cpu_us != 0 && used->cpu_us - cpu_us < kCalmUsec)
+    return rooms_.set_yielding(*session.room, false);
+  session.calm = loop_.after(kCalmPeriod, [this, id = session.id, before = used->cpu_us] {
+    Session& later = sessions_.at(id);
+    later.calm = 0;
+    look_for_calm(later, before);
+  });
+}
+
 void Sessions::unwatch_now(Session& session) {
+  loop_.cancel(session.calm);
   loop_.cancel(session.deadline);
-  session.deadline = 0;
+  session.calm = session.deadline = 0;
   session.watched = 0;
 }
 

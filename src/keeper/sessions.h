@@ -68,6 +68,7 @@ class Sessions {
     std::uint64_t watched = 0;          // execution
     std::uint64_t overdue = 0;          // execution whose time was up
     TimerId deadline = 0;
+    TimerId calm = 0;  // until it is known whether it still uses the processor
     bool announced = false;  // a client was told its number
     Done after_fill = {};    // it is to be ended as soon as it is made
   };
@@ -78,6 +79,7 @@ class Sessions {
   void worker_ended(std::uint64_t id, Death death);
   void deadline_passed(std::uint64_t id);
   void unwatch_now(Session& session);
+  void look_for_calm(Session& session, std::uint64_t cpu_us);
   Session* find(std::uint64_t id);
   Result<Session*> find_live(std::uint64_t id);
 

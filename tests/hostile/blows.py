@@ -19,22 +19,22 @@ ANSWER = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 class Witness:
     """How the server was before a test, and whether it still is after it."""
 
-    def __init__(self, server: Server, neighbour: Session, stalled: Background) -> None:
+    def __init__(self, server: Server, neighbour: Session, slow: list[Background]) -> None:
         self.server = server
         self.neighbour = neighbour
-        self.stalled = stalled
+        self.slow = slow
         self.front = server.front()
         self.sessions = len(server.listed())
         self.before = self._held()
 
     def _held(self) -> int:
-        """Descriptors of the front without the body that stalls on purpose."""
+        """Descriptors of the front without the bodies that are slow on purpose."""
         pid = self.front
         try:
             count = len(os.listdir(f"/proc/{pid}/fd"))
         except PermissionError:  # started without root: it cannot be looked into
             return 0
-        return count - (0 if self.stalled.is_over() else 1)
+        return count - sum(not one.is_over() for one in self.slow)
 
     def check(self) -> None:
         begun = time.monotonic()
@@ -78,6 +78,22 @@ def stalled_body(server: Server, path: str) -> tuple[bytes, float]:
     with server.socket(90) as client:
         client.sendall(request + b'{"code": ')
         return read_all(client), time.monotonic() - begun
+
+
+def dripping_body(server: Server, path: str) -> float:
+    """Seconds until a body that comes byte by byte is given up."""
+    begun = time.monotonic()
+    request = head(server, "Content-Length: 100000", start=f"POST {path} HTTP/1.1")
+    with server.socket(1) as client, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        client.sendall(request)
+        while time.monotonic() - begun < 90:
+            client.sendall(b" ")
+            try:
+                if not client.recv(1000):
+                    break
+            except TimeoutError:
+                continue
+    return time.monotonic() - begun
 
 
 class Web:

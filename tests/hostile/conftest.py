@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "contract"))
 
-from blows import Witness, stalled_body
+from blows import Witness, dripping_body, stalled_body
 from served import Background, Server, Session
 
 _victims: list[Server] = []
@@ -41,10 +41,17 @@ def stalled(victim: Server, neighbour: Session) -> Background:
     return Background(lambda: stalled_body(victim, neighbour.path + "/exec"))
 
 
+@pytest.fixture(scope="session")
+def dripping(victim: Server, neighbour: Session) -> Background:
+    return Background(lambda: dripping_body(victim, neighbour.path + "/exec"))
+
+
 @pytest.fixture(autouse=True)
-def witness(victim: Server, neighbour: Session, stalled: Background) -> Iterator[Witness]:
+def witness(
+    victim: Server, neighbour: Session, stalled: Background, dripping: Background
+) -> Iterator[Witness]:
     """Whatever a test did: the same front answers, the neighbour is as it was, nothing is left."""
-    one = Witness(victim, neighbour, stalled)
+    one = Witness(victim, neighbour, [stalled, dripping])
     yield one
     one.check()
 

@@ -40,6 +40,10 @@ def test_a_body_that_stops_is_given_up(stalled: Background) -> None:
     assert 25 < seconds < 45
 
 
+def test_a_body_that_comes_byte_by_byte_is_given_up(dripping: Background) -> None:
+    assert 25 < dripping.result() < 60
+
+
 def test_an_answer_does_not_keep_a_silent_client_from_being_answered_later(victim: Server) -> None:
     with victim.socket(20) as client:
         for _ in range(3):
