@@ -42,26 +42,6 @@ struct FileRoutes {
                                                                  std::string path);
 };
 
-// A file name in a header: no quotes, no control bytes, and the exact one beside it in UTF-8.
-std::string disposition(const std::string& path) {
-  const std::string name = path.substr(path.rfind('/') + 1);
-  std::string plain;
-  std::string exact;
-  for (char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool safe = std::isalnum(byte) != 0 || std::strchr("-_. ", c) != nullptr;
-    plain += safe && byte < 0x80 ? c : '_';
-    if (std::isalnum(byte) != 0 || c == '-' || c == '_' || c == '.') {
-      exact += c;
-    } else {
-      exact += '%';
-      exact += "0123456789ABCDEF"[byte >> 4];
-      exact += "0123456789ABCDEF"[byte & 15];
-    }
-  }
-  return "attachment; filename=\"" + plain + "\"; filename*=UTF-8''" + exact;
-}
-
 // Bytes [at, at+size) of a file that may shrink or grow meanwhile: what is missing is sent as zeros,
 // since the length is promised already.
 Task<bool> send_bytes(Exchange& exchange, int file, std::uint64_t at, std::uint64_t size) {

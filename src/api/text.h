@@ -13,4 +13,8 @@ std::string as_text(std::string_view bytes);
 // A name as errors show it: its beginning, cut between characters.
 std::string shown(std::string_view name);
 
+// Content-Disposition for the last part of a path: a plain name without quotes and control bytes,
+// and the exact one beside it.
+std::string disposition(std::string_view path);
+
 }  // namespace vitrine::api

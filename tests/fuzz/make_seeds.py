@@ -151,6 +151,12 @@ TARGETS = {
     "range_last": b"\1" + pack("<Q", 10) + b"bytes=-3",
     "range_empty_file": b"\1" + pack("<Q", 0) + b"bytes=0-0",
 }
+ARCHIVE = {
+    "file": b"\0" + pack("<QQ", 12, 1763300000000) + b"data/table.csv",
+    "directory": b"\1" + pack("<QQ", 0, 0) + b"data/",
+    "long": b"\0" + pack("<QQ", 1 << 40, 1) + b"a" * 99 + b"/" + b"b" * 200,
+    "odd": b"\0" + pack("<QQ", 1, 1) + "\u00fc \"x\"; a=b\r\nX: y".encode(),
+}
 
 
 def main() -> None:
@@ -160,6 +166,7 @@ def main() -> None:
         "control": CONTROL,
         "request": BODIES,
         "target": TARGETS,
+        "archive": ARCHIVE,
     }.items():
         (HERE / folder).mkdir(parents=True, exist_ok=True)
         for name, data in seeds.items():
