@@ -61,6 +61,14 @@ def family(pid: int) -> set[tuple[int, int]]:
     return {key for key in known if key[0] in members}
 
 
+def remove_cgroups(name: str) -> None:
+    """What the next keeper of that name would remove, where none is to come."""
+    for root in Path("/sys/fs/cgroup").glob("**/vitrine-" + name):
+        for directory, _, _ in os.walk(root, topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(directory)
+
+
 class Answer:
     def __init__(self, status: int, headers: Any, body: bytes) -> None:
         self.status = status
@@ -287,6 +295,8 @@ class Server:
                 self.process.wait(20)
         if self.process.stdout:
             self.process.stdout.close()
+        if self.process.returncode == -signal.SIGKILL:
+            remove_cgroups(self.name)
         if self.owns_directory:
             shutil.rmtree(self.directory, ignore_errors=True)
 
