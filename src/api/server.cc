@@ -118,8 +118,8 @@ class Connection final : public Exchange {
   bool keep_ = true;
   bool alive_ = true;
   bool head_ = false;
-  bool waits_for_continue_ = false;             // the client sends its body when it is told to
-  std::size_t body_bytes_ = 0;                   // of this request, so far
+  bool waits_for_continue_ = false;  // the client sends its body when it is told to
+  std::size_t body_bytes_ = 0;       // of this request, so far
   std::chrono::steady_clock::time_point body_began_;
   bool unread_ = false;                         // it was answered before all it sent was read
   std::shared_ptr<WebSocketStream> websocket_;  // it is one now
@@ -366,8 +366,9 @@ Task<Result<std::string>> Connection::body_part() {
       if (failed == beast::error::timeout)
         co_return Error{.code = Code::timed_out,
                         .message = "the body did not arrive in time",
-                        .remedy = "send the request again, with no pause of 30 s within it and no "
-                                  "slower than 1 KiB per second"};
+                        .remedy =
+                            "send the request again, with no pause of 30 s within it and no "
+                            "slower than 1 KiB per second"};
       co_return Error{.code = Code::invalid_argument,
                       .message = "the body is not well-formed: " + failed.message(),
                       .remedy = "send as many bytes as Content-Length says, or well-formed chunks"};

@@ -2,7 +2,6 @@
 // vitrine-keeper: wires the parts together and waits.
 #include <fcntl.h>
 #include <grp.h>
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -13,7 +12,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -369,20 +367,6 @@ int serve(Loop loop, const Options& options) {
   return keeper.exit_code;
 }
 
-// Short turns on the processor, for us and all that descends from us: whoever wakes up for a moment
-// is not kept waiting for the end of somebody's long one. Since Linux 6.12; before, nothing changes.
-void take_short_turns() {
-  struct {
-    std::uint32_t size = 48, policy = SCHED_OTHER;
-    std::uint64_t flags = 0;
-    std::int32_t nice = 0;
-    std::uint32_t priority = 0;
-    std::uint64_t turn_ns = 100'000, deadline = 0, period = 0;
-  } wish;
-  wish.nice = ::getpriority(PRIO_PROCESS, 0);
-  (void)::syscall(SYS_sched_setattr, 0, &wish, 0);
-}
-
 int run(int argc, char** argv) {
   Result<Options> options = parse_options(argc, argv);
   if (!options) {
@@ -403,7 +387,6 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "vitrine-keeper: %s\n", loop.error().describe().c_str());
     return 1;
   }
-  take_short_turns();
   const int exit_code = serve(std::move(*loop), *options);
   if (options->ephemeral && !options->data.empty()) {
     std::error_code ignored;

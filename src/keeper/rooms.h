@@ -50,8 +50,8 @@ struct Room {
   std::uint64_t oom_kills = 0;  // before this worker
   bool killed_for_memory = false;
   TimerId oom_timer = 0;
-  bool yields = false;  // to sessions that want the processor only for a moment
-  std::optional<Death> death = {};           // of the worker
+  bool yields = false;              // to sessions that want the processor only for a moment
+  std::optional<Death> death = {};  // of the worker
   std::function<void(Death)> on_death = {};  // called once, from the loop
 };
 

@@ -68,7 +68,7 @@ class Sessions {
     std::uint64_t watched = 0;          // execution
     std::uint64_t overdue = 0;          // execution whose time was up
     TimerId deadline = 0;
-    TimerId calm = 0;  // until it is known whether it still uses the processor
+    TimerId calm = 0;        // until it is known whether it still uses the processor
     bool announced = false;  // a client was told its number
     Done after_fill = {};    // it is to be ended as soon as it is made
   };

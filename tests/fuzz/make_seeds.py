@@ -155,7 +155,7 @@ ARCHIVE = {
     "file": b"\0" + pack("<QQ", 12, 1763300000000) + b"data/table.csv",
     "directory": b"\1" + pack("<QQ", 0, 0) + b"data/",
     "long": b"\0" + pack("<QQ", 1 << 40, 1) + b"a" * 99 + b"/" + b"b" * 200,
-    "odd": b"\0" + pack("<QQ", 1, 1) + "\u00fc \"x\"; a=b\r\nX: y".encode(),
+    "odd": b"\0" + pack("<QQ", 1, 1) + '\u00fc "x"; a=b\r\nX: y'.encode(),
 }
 
 
