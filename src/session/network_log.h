@@ -22,7 +22,7 @@ class NetworkLog {
  public:
   void add(const wire::EgressMessage& message);
   // The proxy's file, as it is now.
-  void count(std::span<const wire::EgressCounter> counters);
+  void count(std::span<const wire::EgressCounter, wire::kEgressCounters> counters);
 
   struct Report {
     std::vector<NetworkEntry> entries;
@@ -46,6 +46,7 @@ class NetworkLog {
   std::map<std::uint64_t, Connection> connections_;
   std::uint64_t last_ = 0;
   std::uint64_t omitted_ = 0;
+  std::uint64_t unsaid_ = 0;  // of this proxy, so far
   std::vector<std::string> notes_;
 };
 
