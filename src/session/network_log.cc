@@ -26,9 +26,8 @@ void NetworkLog::close_all() {
 
 void NetworkLog::add(const wire::EgressMessage& message) {
   if (const auto* decided = std::get_if<wire::Decided>(&message)) {
-    if (decided->connection <= last_) return;
-    last_ = decided->connection;
-    if (connections_.size() >= kMaxConnections) return static_cast<void>(++omitted_);
+    if (connections_.size() >= kMaxConnections || connections_.contains(decided->connection))
+      return static_cast<void>(++omitted_);
     connections_[decided->connection] = {
         .entry = decided->entry, .open = decided->entry.decision == NetworkDecision::allowed};
   } else if (const auto* closed = std::get_if<wire::Closed>(&message)) {
@@ -38,8 +37,7 @@ void NetworkLog::add(const wire::EgressMessage& message) {
     found->second.open = false;
   } else if (const auto* started = std::get_if<wire::ProxyStarted>(&message)) {
     close_all();
-    last_ = 0;  // it counts anew
-    unsaid_ = 0;
+    unsaid_ = 0;  // it counts anew
     if (started->starts == 0) return;
     for (auto& [number, connection] : std::exchange(connections_, {}))
       if (!connection.told) ++omitted_;

@@ -44,7 +44,6 @@ class NetworkLog {
   static void grow(Connection& connection, std::uint64_t sent, std::uint64_t received);
 
   std::map<std::uint64_t, Connection> connections_;
-  std::uint64_t last_ = 0;
   std::uint64_t omitted_ = 0;
   std::uint64_t unsaid_ = 0;  // of this proxy, so far
   std::vector<std::string> notes_;
