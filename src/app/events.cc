@@ -90,6 +90,11 @@ Status add_session_fields(const Target& target, json::object& body) {
   if (target.memory_mb) limits["memory_mb"] = *target.memory_mb;
   if (target.timeout_s) limits["exec_timeout_s"] = *target.timeout_s;
   if (!limits.empty()) body["limits"] = std::move(limits);
+  if (!target.allow.empty()) {
+    json::array rules;
+    for (const std::string& rule : target.allow) rules.emplace_back(rule);
+    body["network"] = json::object{{"allow", std::move(rules)}};
+  }
   if (target.env.empty()) return ok();
   json::object variables;
   for (const std::string& pair : target.env) {

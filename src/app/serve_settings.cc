@@ -9,6 +9,7 @@
 #include <charconv>
 
 #include "base/fd.h"
+#include "model/network.h"
 
 namespace vitrine::app {
 
@@ -145,6 +146,16 @@ Status validate(const Settings& settings) {
     if (name == "auth" && value != "auto" && value != "token" && value != "none")
       return wrong(name, value, "is none of auto, token and none",
                    "use one of these, or leave --auth out");
+    if (name == "egress" && value != "on" && value != "off")
+      return wrong(name, value, "is neither on nor off", "use one of these");
+    if (name == "egress_allow_private")
+      for (std::size_t from = 0; from <= value.size();) {
+        const std::size_t comma = std::min(value.find(',', from), value.size());
+        const std::string one = value.substr(from, comma - from);
+        if (Result<AddressRange> range = parse_address_range(one); !range)
+          return wrong(name, one, "is not a network", range.error().remedy);
+        from = comma + 1;
+      }
     if (name == "name" && !is_name(value))
       return wrong(name, value, "is not a plain name", "use 1 to 64 letters, digits, - and _");
   }

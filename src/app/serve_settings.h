@@ -40,6 +40,12 @@ inline constexpr std::array kSettings{
             "says, or rules of docs/rewards.md [openenv]"},
     Setting{"token_file", Kind::text, "FILE", "holds the token [DIR/token]"},
     Setting{"tokens", Kind::text, "FILE", "further tokens with quotas, JSON [none]"},
+    Setting{"egress", Kind::text, "on|off",
+            "whether a session may ask for a network [on; "
+            "off with --auth none]"},
+    Setting{"egress_allow_private", Kind::text, "NET[,NET...]",
+            "private networks that sessions may "
+            "ask for, such as 10.1.0.0/16 [none]"},
     Setting{"name", Kind::text, "NAME", "of its cgroups [from the data directory]"},
 };
 

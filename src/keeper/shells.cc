@@ -2,6 +2,8 @@
 #include "keeper/shells.h"
 
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -64,6 +66,8 @@ void Shells::builder_died() {
   for (std::uint64_t id : lost) fail(id, Error{Code::unavailable, "the builder died"});
   auto zygotes = std::exchange(zygotes_, {});
   for (auto& [id, cloned] : zygotes) cloned(Error{Code::unavailable, "the builder died"});
+  auto listeners = std::exchange(listeners_, {});
+  for (auto& [id, listening] : listeners) listening(Error{Code::unavailable, "the builder died"});
   restart();
 }
 
@@ -168,6 +172,11 @@ void Shells::read_builder() {
     zygotes_.erase(zygote);
     if (cloned->pid < 0) handler(std::move(cloned->error));
     else handler(cloned->pid);
+    return;
+  }
+  if (auto waiting = listeners_.extract(cloned->what)) {
+    if (cloned->listener) waiting.mapped()(std::move(cloned->listener));
+    else waiting.mapped()(std::move(cloned->error));
     return;
   }
   auto found = building_.find(cloned->what);
@@ -281,6 +290,22 @@ void Shells::clean_up(std::unique_ptr<Shell> shell, std::function<void()> gone) 
   const int init = shell->init;
   std::shared_ptr<Shell> last = std::move(shell);
   reaper_.watch(init, [finish, last](Ending) { finish(*last); });
+}
+
+void Shells::listen(const Shell& shell, std::uint16_t port,
+                    std::function<void(Result<Fd>)> listening) {
+  const std::uint64_t id = ++last_id_;
+  Fd init;
+  if (!shell.init_gone) init = Fd(static_cast<int>(::syscall(SYS_pidfd_open, shell.init, 0)));
+  Status sent = Error{Code::unavailable, "the builder is starting"};
+  if (!init) sent = Error{Code::unavailable, "the shell is gone"};
+  else if (builder_.control)
+    sent = send_listen_inside(builder_.control.get(), {.what = id, .port = port}, init.get());
+  if (!sent) {
+    loop_.after({}, [listening = std::move(listening), error = sent.error()] { listening(error); });
+    return;
+  }
+  listeners_[id] = std::move(listening);
 }
 
 Status Shells::start_zygote(const StartZygote& request, int socket, int zygote_filter,

@@ -67,6 +67,9 @@ class Shells {
   Status start_zygote(const StartZygote& request, int socket, int zygote_filter, int worker_filter,
                       std::function<void(Result<int>)> cloned);
 
+  // A TCP socket that listens on 127.0.0.1 in the shell's network namespace; later, once.
+  void listen(const Shell& shell, std::uint16_t port, std::function<void(Result<Fd>)> listening);
+
   // With those that are being built or taken down.
   std::size_t alive() const { return shells_.size() + building_.size() + retiring_; }
   bool delegated() const { return delegated_; }
@@ -112,6 +115,7 @@ class Shells {
   std::vector<std::uint32_t> free_slots_;
   std::unordered_map<std::uint64_t, Build> building_;
   std::unordered_map<std::uint64_t, std::function<void(Result<int>)>> zygotes_;
+  std::unordered_map<std::uint64_t, std::function<void(Result<Fd>)>> listeners_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Shell>> shells_;
 };
 

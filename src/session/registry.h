@@ -28,6 +28,7 @@ struct Counters {
   std::uint64_t refused = 0;  // no capacity
   std::uint64_t idle_ended = 0;
   std::uint64_t deaths = 0;
+  std::array<std::uint64_t, 3> network{};  // by NetworkDecision
 };
 
 class Registry {
@@ -66,6 +67,8 @@ class Registry {
   const Counters& counters() const { return counters_; }
   // Called for every finished execution, for metrics.
   std::function<void(const ExecRecord&)> on_finished;
+  // Called for every connection that session code asked for, for the log.
+  std::function<void(const std::string& session, const NetworkEntry&)> on_decided;
 
  private:
   Journal journal();
