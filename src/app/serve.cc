@@ -219,7 +219,8 @@ int serve(const ServeOptions& options) {
                                  image};
   words.insert(words.end(), {"--uid-base", std::to_string(kUidBase), "--name",
                              settings.get("name", "data-" + sha256_hex(data).substr(0, 12))});
-  for (const char* name : {"pool", "pool_bare", "pool_seeded", "shells", "capacity"})
+  for (const char* name :
+       {"pool", "pool_bare", "pool_seeded", "shells", "capacity", "isolation_floor"})
     for (const Setting& setting : kSettings)
       if (setting.name == std::string(name) && settings.values.contains(name))
         words.insert(words.end(), {flag_of(setting), settings.values.at(name)});

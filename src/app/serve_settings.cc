@@ -145,6 +145,9 @@ Status validate(const Settings& settings) {
     if (name == "auth" && value != "auto" && value != "token" && value != "none")
       return wrong(name, value, "is none of auto, token and none",
                    "use one of these, or leave --auth out");
+    if (name == "isolation_floor" && value != "full" && value != "container")
+      return wrong(name, value, "is neither full nor container",
+                   "use one of these, or leave --isolation-floor out");
     if (name == "name" && !is_name(value))
       return wrong(name, value, "is not a plain name", "use 1 to 64 letters, digits, - and _");
   }

@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "jail/shell.h"
+#include "keeper/shells.h"
 
 namespace vitrine::keeper {
 
@@ -57,11 +58,6 @@ struct BuildShell {  // fds: channel, v2 cgroup if there is one, doors of v1 cgr
   std::uint32_t fail_at = 0;
   bool has_cgroup = false;
 };
-struct StartZygote {  // fds: control socket, filters (two memfds)
-  std::uint64_t zygote = 0;
-  std::vector<std::string> argv;
-  std::vector<std::string> environment;
-};
 
 // builder -> keeper: the process exists, its ids are mapped, and it waits for GO on its channel.
 // pid < 0: it could not be made, `error` says why.
@@ -75,10 +71,5 @@ Status send_build_shell(int control, const BuildShell& request, const std::vecto
 Status send_start_zygote(int control, const StartZygote& request, int socket, int zygote_filter,
                          int worker_filter);
 Result<Cloned> receive_cloned(int control);
-
-// Descriptor numbers a zygote finds.
-inline constexpr int kZygoteControl = 3;
-inline constexpr int kZygoteFilter = 4;
-inline constexpr int kWorkerFilter = 5;
 
 }  // namespace vitrine::keeper
