@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from .sealed import __builtins__  # noqa: F401
@@ -20,6 +21,8 @@ def move_in() -> None:
     _environ["PATH"] = _environ["PATH"].replace(_environ["HOME"], home)
     _environ["HOME"] = home
     _environ["TMPDIR"] = os.path.join(os.path.dirname(home), "tmp")
+    if "tempfile" in sys.modules:
+        sys.modules["tempfile"].tempdir = None  # type: ignore[attr-defined]
 
 
 def apply(variables: dict[str, str]) -> dict[str, str | None]:

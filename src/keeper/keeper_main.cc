@@ -34,6 +34,8 @@ namespace vitrine::keeper {
 namespace {
 
 constexpr std::uint32_t kOuterIds = 65536;
+// Behind those of full jails and of their fronts: killing by user id must never meet them.
+constexpr std::uint32_t kFloorIds = 2 * kOuterIds;
 constexpr std::chrono::seconds kStopTime{5};
 constexpr std::uint32_t kMaxStartFailures = 6;  // in a row, until we give up
 
@@ -247,11 +249,10 @@ Status Keeper::start(const Options& chosen) {
     if (Status s = watch_parent(); !s) return s;
 
   if (level == Level::container) {
-    static_assert(2 * kFloorUsers <= kOuterIds);
     shells = std::make_unique<FloorShells>(loop, reaper,
                                            FloorConfig{.image = image.root,
                                                        .runtime = options.runtime,
-                                                       .first_user = options.uid_base});
+                                                       .first_user = options.uid_base + kFloorIds});
   } else {
     const OuterIds ids = root ? OuterIds{options.uid_base, kOuterIds} : OuterIds{::geteuid(), 1};
     shells = std::make_unique<SealedShells>(loop, reaper, cgroups ? &*cgroups : nullptr,
