@@ -13,8 +13,8 @@ _environ = os.environ  # user code may rebind os.environ; putenv must still happ
 
 
 def move_in() -> None:
-    """Where sessions have no mounts of their own, the working directory says where their home is, and
-    their place for temporary files lies beside it."""
+    """Where sessions have no mounts of their own, the working directory says where their home is,
+    and their place for temporary files lies beside it."""
     home = os.getcwd()
     if home == _environ.get("HOME"):
         return

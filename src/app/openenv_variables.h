@@ -13,7 +13,7 @@
 namespace vitrine::app {
 
 struct OpenEnvVariables {
-  std::string policy = "native";   // what kBackends says of EXECUTOR_BACKEND
+  std::string policy = "native";  // what kBackends says of EXECUTOR_BACKEND
   std::vector<std::string> imports;
   std::vector<std::string> notes;  // for the one who starts the server
 };

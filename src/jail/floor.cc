@@ -41,7 +41,8 @@ Status become_session_user(WorkerEntry& entry) {
     return Error::from_errno("keeping capabilities for the next steps");
   if (entry.sys(::setgroups, std::size_t{0}, nullptr) != 0)
     return Error::from_errno("dropping groups");
-  if (entry.sys(::setresgid, user, user, user) != 0) return Error::from_errno("taking the group id");
+  if (entry.sys(::setresgid, user, user, user) != 0)
+    return Error::from_errno("taking the group id");
   if (entry.sys(::setresuid, user, user, user) != 0) return Error::from_errno("taking the user id");
   if (entry.sys(::setsid) < 0) return Error::from_errno("starting a session of its own");
   ::umask(022);  // cannot fail; nobody else can enter the home
@@ -57,7 +58,8 @@ Status enter_floor(WorkerEntry& entry) {
 Status enter_floor_root(Sys& sys, int root) {
   if (sys(::fchdir, root) != 0 || sys(::chroot, ".") != 0)
     return Error::from_errno("changing the root")
-        .with_remedy("start the container with the capability SYS_CHROOT, which is one of Docker's own");
+        .with_remedy(
+            "start the container with the capability SYS_CHROOT, which is one of Docker's own");
   if (sys(::chdir, "/home/sandbox") != 0) return Error::from_errno("entering the home");
   for (unsigned long capability = 0; capability < 64; ++capability) {
     if (workers_need(capability) || sys(control, PR_CAPBSET_DROP, capability) == 0) continue;

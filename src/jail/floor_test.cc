@@ -26,8 +26,15 @@ TEST(Floor, InstallsSeccompLastAndDropsPrivilegesAfterTheIds) {
 
 TEST(Floor, RefusesAWorkerWithoutAUserId) {
   const WorkerPlan plan{};
-  WorkerEntry entry{.plan = plan, .sys = Sys{}, .shell = {}, .ruleset = {}, .socket = {}, .out = {},
-                    .err = {}, .cgroups = {}, .filter = {}};
+  WorkerEntry entry{.plan = plan,
+                    .sys = Sys{},
+                    .shell = {},
+                    .ruleset = {},
+                    .socket = {},
+                    .out = {},
+                    .err = {},
+                    .cgroups = {},
+                    .filter = {}};
 
   EXPECT_FALSE(become_session_user(entry));
 }

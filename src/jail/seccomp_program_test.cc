@@ -186,8 +186,8 @@ TEST_P(SeccompProgram, FloorRefusesMoreThanBaseAndNeverAllowsMore) {
   });
 
   EXPECT_EQ(allowed_more, 0);
-  for (const char* call : {"socket", "bind", "connect", "listen", "accept4", "shmget", "semget",
-                           "inotify_init1"})
+  for (const char* call :
+       {"socket", "bind", "connect", "listen", "accept4", "shmget", "semget", "inotify_init1"})
     EXPECT_TRUE(refused.contains(call)) << call;
   EXPECT_FALSE(refused.contains("clone") || refused.contains("openat") || refused.contains("kill"));
 }
@@ -213,7 +213,8 @@ TEST_P(SeccompProgram, ZygoteOpensOnlyWhatItsRulesName) {
     std::free(name);
   });
 
-  EXPECT_EQ(opened, (std::set<std::string>{"setns", "unshare", "clone", "clone3", "mount", "umount2"}));
+  EXPECT_EQ(opened,
+            (std::set<std::string>{"setns", "unshare", "clone", "clone3", "mount", "umount2"}));
 }
 
 TEST_P(SeccompProgram, ConditionsLeaveNoGap) {

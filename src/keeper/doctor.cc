@@ -214,7 +214,8 @@ void check_image(std::vector<Check>& checks, const std::string& directory) {
 void check_floor(std::vector<Check>& checks) {
   if (missing_for_full_jail().empty()) return;
   if (::geteuid() != 0) {
-    checks.push_back({"container floor", State::note, "needs root, to give sessions ids of their own",
+    checks.push_back({"container floor", State::note,
+                      "needs root, to give sessions ids of their own",
                       "start it as the container's root"});
     return;
   }

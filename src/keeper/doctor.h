@@ -24,10 +24,13 @@ std::vector<std::string> missing_for_full_jail();
 inline constexpr const char* kLostOnTheFloor[] = {
     "memory is limited per process, not per session, and cpu time and disk space not at all",
     "no pid namespace: sessions cannot signal or inspect others, but can tell that processes exist",
-    "no mounts of their own: one read-only image for all, no /tmp, no /dev/shm, no /proc, no terminals",
+    "no mounts of their own: one read-only image for all, no /tmp, no /dev/shm, no /proc, no "
+    "terminals",
     "no network namespace: sessions can make no sockets at all, not even on loopback",
-    "warm interpreters run as the container's root, with three of its capabilities, until they fork",
-    "a hole in the kernel, or in Docker's wall around this container, is closer: fewer layers stand before it",
+    "warm interpreters run as the container's root, with three of its capabilities, until they "
+    "fork",
+    "a hole in the kernel, or in Docker's wall around this container, is closer: fewer layers "
+    "stand before it",
 };
 
 }  // namespace vitrine::keeper

@@ -98,7 +98,8 @@ Status make_devices(int root) {
     if (::mknodat(root, one.path, S_IFCHR | 0666, makedev(1, one.minor)) != 0 ||
         ::fchmodat(root, one.path, 0666, 0) != 0)
       return Error::from_errno("making a device in the image")
-          .with_remedy("use an image that can be written to, and the capability MKNOD, one of Docker's own");
+          .with_remedy(
+              "use an image that can be written to, and the capability MKNOD, one of Docker's own");
   }
   Fd null(::openat(root, "dev/null", O_RDWR | O_CLOEXEC));
   if (!null)
@@ -116,9 +117,10 @@ Status check_runtime(const std::string& image, const std::string& runtime) {
     Result<std::string> ours = read_file(AT_FDCWD, (runtime + part).c_str(), 64 << 20);
     Result<std::string> theirs = read_file(AT_FDCWD, (image + part).c_str(), 64 << 20);
     if (!ours || !theirs || *ours != *theirs)
-      return refused("the image does not hold this program's runtime, and without namespaces nothing can "
-                     "be laid over it",
-                     "copy it there: cp -a RUNTIME/. IMAGE/root/, as packaging/Dockerfile does");
+      return refused(
+          "the image does not hold this program's runtime, and without namespaces nothing can "
+          "be laid over it",
+          "copy it there: cp -a RUNTIME/. IMAGE/root/, as packaging/Dockerfile does");
   }
   return ok();
 }
@@ -148,9 +150,10 @@ Status wait_for_ids(std::uint32_t first, std::uint32_t count) {
     if (!ids_are_used(first, count)) return ok();
     ::nanosleep(&kPause, nullptr);  // wardens of a keeper that died need a moment
   }
-  return Error{.code = Code::conflict,
-               .message = "processes run under the user ids of sessions",
-               .remedy = "one server with --isolation-floor container per container: stop the other one"};
+  return Error{
+      .code = Code::conflict,
+      .message = "processes run under the user ids of sessions",
+      .remedy = "one server with --isolation-floor container per container: stop the other one"};
 }
 
 // `rm` gets along with every tree that hostile code can make, and does not hold up the loop.
@@ -173,8 +176,9 @@ pid_t start_rm(const std::string& path) {
 
 Status FloorShells::start() {
   if (::geteuid() != 0)
-    return refused("without namespaces and without root, sessions could not be kept apart",
-                   "start the container as root, its default, or allow namespaces: `vitrine doctor`");
+    return refused(
+        "without namespaces and without root, sessions could not be kept apart",
+        "start the container as root, its default, or allow namespaces: `vitrine doctor`");
   if (Status s = check_runtime(config_.image, config_.runtime); !s) return s;
   root_ = Fd(::open(config_.image.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root_) return Error::from_errno("opening the image");
@@ -224,8 +228,7 @@ Status FloorShells::make_home(Shell& shell, jail::Sys& sys) {
   if (!shell.home) return Error::from_errno("opening a home");
   if (landlock_.abi == 0) return ok();  // told by info; ids, chroot and seccomp still hold
   const std::string inside = std::string(jail::kFloorHomes) + "/" + name;
-  Result<Fd> ruleset =
-      jail::make_ruleset(sys, jail::floor_rules(landlock_, inside), root_.get());
+  Result<Fd> ruleset = jail::make_ruleset(sys, jail::floor_rules(landlock_, inside), root_.get());
   if (!ruleset) return std::move(ruleset.error());
   shell.ruleset = std::move(*ruleset);
   return ok();

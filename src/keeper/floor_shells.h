@@ -20,8 +20,8 @@
 namespace vitrine::keeper {
 
 struct FloorConfig {
-  std::string image;            // the image's root directory
-  std::string runtime;          // must lie in the image already: nothing can be mounted over it
+  std::string image;             // the image's root directory
+  std::string runtime;           // must lie in the image already: nothing can be mounted over it
   std::uint32_t first_user = 0;  // of kFloorUsers sessions; as many follow for their wardens
 };
 

@@ -141,7 +141,8 @@ Status Keeper::choose_level() {
   std::string list;
   for (const std::string& one : missing) list += (list.empty() ? "" : ", ") + one;
   log_warning("isolation: container, weaker than full: this host withholds " + list);
-  for (const char* lost : kLostOnTheFloor) log_warning(std::string("isolation: container: ") + lost);
+  for (const char* lost : kLostOnTheFloor)
+    log_warning(std::string("isolation: container: ") + lost);
   log_warning(
       "isolation: for the full jail, give the container --privileged --cgroupns=private; `vitrine "
       "doctor` tells what is missing, SECURITY.md what that means");
@@ -167,7 +168,9 @@ Status Keeper::detect_host() {
   landlock = *abi;
   if (level == Level::container) {
     if (landlock == 0)
-      log_warning("isolation: container: there is no Landlock either: user ids, chroot and seccomp must do");
+      log_warning(
+          "isolation: container: there is no Landlock either: user ids, chroot and seccomp must "
+          "do");
     return ok();
   }
   host = jail::detect_cgroups();

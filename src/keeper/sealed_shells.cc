@@ -25,7 +25,8 @@ Error died_while_built() {
 
 }  // namespace
 
-SealedShells::SealedShells(Loop& loop, Reaper& reaper, jail::CgroupTree* cgroups, BuilderConfig config)
+SealedShells::SealedShells(Loop& loop, Reaper& reaper, jail::CgroupTree* cgroups,
+                           BuilderConfig config)
     : loop_(loop), reaper_(reaper), cgroups_(cgroups), config_(std::move(config)) {
   if (cgroups_ == nullptr) return;
   Status delegated = cgroups_->delegate(config_.ids.first);
@@ -301,7 +302,7 @@ void SealedShells::clean_up(std::unique_ptr<Shell> shell, std::function<void()> 
 }
 
 Status SealedShells::start_zygote(const StartZygote& request, int socket, int zygote_filter,
-                            int worker_filter, std::function<void(Result<int>)> cloned) {
+                                  int worker_filter, std::function<void(Result<int>)> cloned) {
   if (!builder_.control) return Error{Code::unavailable, "the builder is starting"};
   const std::uint64_t id = ++last_id_;
   StartZygote numbered = request;

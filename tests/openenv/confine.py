@@ -4,8 +4,8 @@
     python3 confine.py [--init] COMMAND...
 
 Own mount and pid namespaces, cgroups that cannot be written, Docker's fourteen capabilities, and a
-filter that refuses what its default profile refuses (the calls that matter here). The command is pid 1,
-as an image's entry point is; with --init it is pid 2, and its end does not end the others.
+filter that refuses what its default profile refuses (the calls that matter here). The command is
+pid 1, as an image's entry point is; with --init it is pid 2, and its end does not end the others.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 1 <<
 PR_CAPBSET_DROP, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 24, 22, 2
 EPERM, ENOSYS = 1, 38
 
-# chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw sys_chroot mknod
-# audit_write setfcap
+# chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw sys_chroot
+# mknod audit_write setfcap
 KEPT = {0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31}
 
 # Of x86-64; what moby's default profile refuses without CAP_SYS_ADMIN, SYS_PTRACE and the like.
@@ -81,7 +81,9 @@ def install_filter() -> None:
         program += [instruction(equal, 0, 1, number), instruction(answer, 0, 0, fail | EPERM)]
     program.append(instruction(answer, 0, 0, allow))
     code = ctypes.create_string_buffer(b"".join(program))
-    fprog = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program), ctypes.addressof(code)))
+    fprog = ctypes.create_string_buffer(
+        struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
+    )
     check(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, fprog, 0, 0), "seccomp")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`vitrine serve` as stock OpenEnv starts its image: under what `docker run -d -p -e` leaves (confine.py)."""
+"""`vitrine serve` as stock OpenEnv starts its image: under what a plain `docker run` leaves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ USERS = 65536
 
 
 def make_image(to: Path) -> Path:
-    """What packaging/Dockerfile makes: the runtime image with the runtime in it. Files are links."""
+    """What packaging/Dockerfile makes: the image with the runtime in it. Files are links."""
     shutil.copytree(IMAGE / "root", to / "root", symlinks=True, copy_function=os.link)
     shutil.copy(IMAGE / "manifest.json", to)
     runtime = BUILD / "runtime"
@@ -97,12 +97,8 @@ class Floored:
         return self.call("POST", f"/v1/sessions/{session}/exec", {"code": code, **fields})[1]
 
     def sessions(self) -> list[int]:
-        """Processes in the container with the user id of a session or of a warden at work, zombies too."""
-        return [
-            pid
-            for pid, user in self.processes().items()
-            if 0 <= user - FIRST_USER < USERS
-        ]
+        """Processes in the container with the user id of a session, or of a warden at work."""
+        return [pid for pid, user in self.processes().items() if 0 <= user - FIRST_USER < USERS]
 
     def processes(self) -> dict[int, int]:
         """Everything in the container: number on this host to user id."""

@@ -97,7 +97,9 @@ def test_code_works_as_elsewhere(floored: Floored) -> None:
 
 def test_sessions_do_not_reach_each_other(floored: Floored) -> None:
     victim, attacker = floored.session(), floored.session()
-    told = floored.run(victim, "import os\nopen('s', 'w').write('x')\nprint(os.getcwd(), os.getpid())")
+    told = floored.run(
+        victim, "import os\nopen('s', 'w').write('x')\nprint(os.getcwd(), os.getpid())"
+    )
     home, pid = told["stdout"].split()
 
     for code in (f"open('{home}/s').read()", f"import os; os.listdir('{home}')",
@@ -175,7 +177,6 @@ DAEMONS = (
 def test_nothing_is_left_after_delete(floored: Floored) -> None:
     session = floored.session()
     home, user = floored.run(session, DAEMONS)["stdout"].split()
-
 
     def mine() -> list[int]:
         return [pid for pid, owner in floored.processes().items() if owner == int(user)]

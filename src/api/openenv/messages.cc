@@ -198,8 +198,8 @@ void read_ancestors_wishes(const json::object& object, const json::array& prefix
   const json::value* backend = object.if_contains("executor_backend");
   if (backend != nullptr && !backend->is_null() && *backend != "native")
     mistakes.push_back({"literal_error", at(prefix, "executor_backend"),
-                        "Input should be 'native': sessions run real Python; leave it out", *backend,
-                        json::object{{"expected", "'native'"}}});
+                        "Input should be 'native': sessions run real Python; leave it out",
+                        *backend, json::object{{"expected", "'native'"}}});
   const json::value* imports = object.if_contains("additional_imports");
   if (imports == nullptr || imports->is_null()) return;
   if (!imports->is_array() && !imports->is_string())

@@ -3,9 +3,9 @@
 
 It is started by `vitrine.local()` as `python -I -S _guardian.py DIRECTORY COMMAND...`, and holds
 one end of a pipe (its stdin). When the other end is closed, or the client's process is gone for
-whatever reason, it stops the server and removes DIRECTORY. The server is told (`--ephemeral`) to end with
-the guardian, should that be killed itself. Standard library only; prints one line of JSON when all is
-ready.
+whatever reason, it stops the server and removes DIRECTORY. The server is told (`--ephemeral`) to
+end with the guardian, should that be killed itself. Standard library only; prints one line of JSON
+when all is ready.
 """
 
 from __future__ import annotations
