@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 #include "base/packet.h"
 #include "jail/floor.h"
@@ -125,6 +126,17 @@ Status check_runtime(const std::string& image, const std::string& runtime) {
   return ok();
 }
 
+// A container may have been given fewer user ids than there are.
+Status check_ids(std::uint32_t first, std::uint32_t count) {
+  Result<std::string> map = read_file(AT_FDCWD, "/proc/self/uid_map");
+  if (!map) return std::move(map.error());
+  std::istringstream lines(*map);
+  for (std::uint64_t inside = 0, outside = 0, size = 0; lines >> inside >> outside >> size;)
+    if (inside <= first && inside + size >= std::uint64_t{first} + count) return ok();
+  return refused("this container has no user ids from " + std::to_string(first) + " on",
+                 "start it without user remapping, or allow namespaces: `vitrine doctor`");
+}
+
 bool is_ours(const std::string& status, std::uint32_t first, std::uint32_t count) {
   const std::size_t at = status.find("\nUid:");
   if (at == std::string::npos) return false;
@@ -179,6 +191,7 @@ Status FloorShells::start() {
     return refused(
         "without namespaces and without root, sessions could not be kept apart",
         "start the container as root, its default, or allow namespaces: `vitrine doctor`");
+  if (Status s = check_ids(config_.first_user, 2 * kFloorUsers); !s) return s;
   if (Status s = check_runtime(config_.image, config_.runtime); !s) return s;
   root_ = Fd(::open(config_.image.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root_) return Error::from_errno("opening the image");
@@ -247,6 +260,15 @@ Status FloorShells::post_warden(Shell& shell, jail::Sys& sys) {
   return ok();
 }
 
+void FloorShells::watch_warden(Shell& shell) {
+  reaper_.watch(shell.init, [this, &shell](Ending) {
+    // Nobody let go of the leash: somebody killed it, such as the OOM killer. No session is left alone.
+    if (jail::Sys sys; shell.leash && post_warden(shell, sys)) return watch_warden(shell);
+    shell.init_gone = true;
+    if (auto told = std::exchange(shell.on_init_gone, {})) told();  // it may end the shell
+  });
+}
+
 Result<std::unique_ptr<Shell>> FloorShells::make(const Limits& limits) {
   auto shell = std::make_unique<Shell>();
   shell->id = ++last_id_;
@@ -264,11 +286,7 @@ Result<std::unique_ptr<Shell>> FloorShells::make(const Limits& limits) {
   Status made = make_home(*shell, sys);
   if (made) made = post_warden(*shell, sys);
   if (made) {
-    Shell* here = shell.get();
-    reaper_.watch(shell->init, [here](Ending) {
-      here->init_gone = true;
-      if (auto told = std::exchange(here->on_init_gone, {})) told();  // it may end the shell
-    });
+    watch_warden(*shell);
     return shell;
   }
   remove_home(shell->id, {});

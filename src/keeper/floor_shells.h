@@ -54,6 +54,8 @@ class FloorShells final : public Shells {
   Status make_home(Shell& shell, jail::Sys& sys);
   // Sets `init` and `leash` of the shell.
   Status post_warden(Shell& shell, jail::Sys& sys);
+  // Until the shell is asked to end, another one takes the place of a warden that fell.
+  void watch_warden(Shell& shell);
   // Calls `dead` once nothing that has the shell's user id lives.
   void kill_all(const std::shared_ptr<Shell>& shell, int tries, std::function<void(bool)> dead);
   void remove_home(std::uint64_t shell, std::function<void()> removed);

@@ -112,13 +112,22 @@ class Floored:
         return found
 
     def keeper(self) -> int:
-        """Its number on this host: the oldest of that name, wardens are its children."""
-        named = [
-            pid
-            for pid in self.processes()
-            if Path(f"/proc/{pid}/comm").read_text() == "vitrine-keeper\n"
-        ]
-        return min(named)
+        """Its number on this host. A warden has its name for a moment."""
+        assert until(lambda: len(self.named("vitrine-keeper")) == 1)
+        return self.named("vitrine-keeper")[0]
+
+    def wardens(self) -> list[int]:
+        return self.named("warden")
+
+    def named(self, name: str) -> list[int]:
+        found = []
+        for pid in self.processes():
+            try:
+                if Path(f"/proc/{pid}/comm").read_text().strip() == name:
+                    found.append(pid)
+            except OSError:
+                continue
+        return found
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)

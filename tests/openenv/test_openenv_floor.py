@@ -192,6 +192,22 @@ def test_nothing_is_left_after_delete(floored: Floored) -> None:
     assert not (floored.image / "root" / home.lstrip("/")).parent.exists()
 
 
+def test_no_session_is_left_without_its_warden(floored: Floored) -> None:
+    session = floored.session()
+    floored.run(session, "x = 1")
+    before = floored.wardens()
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+
+    def replaced() -> bool:
+        now = set(floored.wardens())
+        return len(now) >= len(before) and not now & set(before)
+
+    assert until(replaced), floored.log()
+    assert floored.run(session, "x")["results"] == [{"text/plain": "1"}]
+    assert floored.call("DELETE", f"/v1/sessions/{session}")[0] == 204
+
+
 def test_nothing_is_left_after_the_keeper_was_killed() -> None:
     one = Floored(init=True)
     try:
