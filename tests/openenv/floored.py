@@ -38,7 +38,14 @@ def make_image(to: Path) -> Path:
 
 
 class Floored:
-    def __init__(self, *options: str, init: bool = False, floor: str = "container") -> None:
+    def __init__(
+        self,
+        *options: str,
+        init: bool = False,
+        floor: str = "container",
+        keeper: tuple[str, ...] = (),
+    ) -> None:
+        """`keeper`: options that only vitrine-keeper has; it is started itself then."""
         # Beside the image, so that its files can be linked.
         base = IMAGE.parent if os.stat(IMAGE).st_dev != os.stat("/tmp").st_dev else Path("/tmp")
         self.directory = Path(tempfile.mkdtemp(prefix="vitrine-floor-", dir=base))
@@ -47,6 +54,7 @@ class Floored:
         self.homes = self.image / "root" / "home" / "sandbox"
         self.options = options
         self.floor = floor
+        self.keeper_options = keeper
         self.start(init)
 
     def start(self, init: bool = False) -> None:
@@ -54,6 +62,12 @@ class Floored:
         command = [str(BUILD / "bin" / "vitrine"), "serve", "--isolation-floor", self.floor]
         command += ["--auth", "none", "--listen", "0.0.0.0:0", "--image", str(self.image)]
         command += ["--data", str(self.directory / "data"), *self.options]
+        if self.keeper_options:
+            data = str(self.directory / "data")
+            command = [str(BUILD / "bin" / "vitrine-keeper"), "--isolation-floor", self.floor]
+            command += ["--front", str(BUILD / "bin" / "vitrine-front"), "--listen", "0.0.0.0:0"]
+            command += ["--image", str(self.image), "--data", data, *self.keeper_options]
+            command += ["--", "--data", data, "--auth", "none"]
         with open(self.directory / "log", "wb") as log:
             self.process = subprocess.Popen(
                 [*confine, *(["--init"] if init else []), *command],

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from floored import Floored
@@ -62,6 +65,42 @@ def test_without_being_asked_it_refuses_to_start() -> None:
         assert not one.ready
         assert one.process.wait(60) != 0
         assert "user namespace" in one.log()
+    finally:
+        one.end()
+
+
+def test_the_doctor_tells_it() -> None:
+    words = [sys.executable, Path(__file__).with_name("confine.py"), BUILD / "bin" / "vitrine"]
+    answer = subprocess.run([*words, "doctor", "--json"], capture_output=True, text=True)
+    checks = {one["name"]: one for one in json.loads(answer.stdout)["checks"]}
+
+    assert answer.returncode == 1
+    assert checks["user namespaces"]["state"] == "missing"
+    assert "memory is limited per process" in checks["container floor"]["detail"]
+    assert "--isolation-floor container" in checks["container floor"]["remedy"]
+
+
+def test_any_step_that_fails_ends_the_session_before_it_begins(tmp_path: Path) -> None:
+    """Every system call of a shell, then every one of a worker, fails once."""
+    faults = tmp_path / "faults"
+    faults.write_text("0 0")
+    one = Floored(keeper=("--faults", str(faults)))
+    try:
+        assert one.ready, one.log()
+        for place in ("{} 0", "0 {}"):
+            failed = 0
+            while True:
+                faults.write_text(place.format(failed + 1))
+                # Other than default limits: nothing that waits in a pool will do.
+                status, body = one.call("POST", "/v1/sessions", {"limits": {"memory_mb": 300}})
+                if status == 201:
+                    break
+                assert status in (500, 503) and body["code"], body
+                failed += 1
+            assert failed >= (5 if place == "{} 0" else 30), (place, failed, body)
+            assert one.call("DELETE", f"/v1/sessions/{body['id']}")[0] == 204
+        faults.write_text("0 0")
+        assert one.run(one.session(), "6 * 7")["results"] == [{"text/plain": "42"}]
     finally:
         one.end()
 
