@@ -13,8 +13,8 @@ import asyncio
 import contextlib
 import json
 import os
-import socket
 import resource
+import socket
 import statistics
 import subprocess
 import sys
@@ -105,9 +105,7 @@ async def opened(stack: contextlib.AsyncExitStack, url: str, count: int) -> list
     return envs
 
 
-async def steps_per_second(
-    url: str, clients: int, seconds: float
-) -> tuple[float, float, float]:
+async def steps_per_second(url: str, clients: int, seconds: float) -> tuple[float, float, float]:
     """Of so many clients that step as fast as they are answered: steps per second, p50 and p99
     seconds."""
     async with contextlib.AsyncExitStack() as stack:
