@@ -89,8 +89,8 @@ async def episodes(url: str, count: int, pause: float) -> list[float]:
 
 
 async def opened(stack: contextlib.AsyncExitStack, url: str, count: int) -> list[Any]:
-    """So many environments, reset, opened eight at a time: a crowd that arrives at one instant would
-    measure the queue of the listening socket."""
+    """So many environments, reset, opened eight at a time: a crowd that arrives at one instant
+    would measure the queue of the listening socket."""
     envs: list[Any] = []
     gate = asyncio.Semaphore(8)
 
