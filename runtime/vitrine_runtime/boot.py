@@ -15,7 +15,7 @@ def main(variant: str) -> NoReturn:
     from . import births
 
     collected = births.collect()
-    from . import worker, zygote
+    from . import environ, worker, zygote
 
     zygote.warm(variant)
     collected()
@@ -23,6 +23,7 @@ def main(variant: str) -> NoReturn:
     rehearse = _vitrine.serve_forks(CONTROL, ZYGOTE_FILTER, WORKER_FILTER)
     # From here on this is a sealed worker.
     births.done()
+    environ.move_in()
     worker.after_fork()
     if rehearse:
         worker.rehearse()

@@ -4,11 +4,25 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from .sealed import __builtins__  # noqa: F401
 
 _environ = os.environ  # user code may rebind os.environ; putenv must still happen
+
+
+def move_in() -> None:
+    """Where sessions have no mounts of their own, the working directory says where their home is,
+    and their place for temporary files lies beside it."""
+    home = os.getcwd()
+    if home == _environ.get("HOME"):
+        return
+    _environ["PATH"] = _environ["PATH"].replace(_environ["HOME"], home)
+    _environ["HOME"] = home
+    _environ["TMPDIR"] = os.path.join(os.path.dirname(home), "tmp")
+    if "tempfile" in sys.modules:
+        sys.modules["tempfile"].tempdir = None  # type: ignore[attr-defined]
 
 
 def apply(variables: dict[str, str]) -> dict[str, str | None]:

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "app/commands.h"
+#include "app/openenv_variables.h"
 #include "app/paths.h"
 #include "app/serve_settings.h"
 #include "app/tokens.h"
@@ -124,16 +125,6 @@ Result<std::string> rules_for_front(const std::string& given, const std::string&
   return copy;
 }
 
-// Of OpenEnv's own image; people expect them to do something.
-void note_ignored_variables() {
-  for (const char* name : {"EXECUTOR_BACKEND", "ADDITIONAL_IMPORTS"})
-    if (const char* value = std::getenv(name); value != nullptr && *value != '\0')
-      std::fprintf(stderr,
-                   "vitrine: the variable %s is not read yet: sessions run real Python, and all "
-                   "that is installed in the image can be imported\n",
-                   name);
-}
-
 // Checked here, where a person can see it. As root the front gets a copy that it can read and that
 // holds hashes only.
 Result<std::string> tokens_for_front(const std::string& given, const std::string& data) {
@@ -200,7 +191,10 @@ int serve(const ServeOptions& options) {
                         .message = "capacity '1' leaves no session: rewards are judged in one",
                         .remedy = "choose 2 or more, or --reward none"},
                   kUsage);
-  note_ignored_variables();
+  Result<OpenEnvVariables> variables = read_openenv_variables();
+  if (!variables) return refuse(variables.error(), kUsage);
+  for (const std::string& note : variables->notes)
+    std::fprintf(stderr, "vitrine: %s\n", note.c_str());
 
   const std::string listen = settings.get("listen", "127.0.0.1:8000");
   const std::string auth = settings.get("auth", "auto");
@@ -219,7 +213,8 @@ int serve(const ServeOptions& options) {
                                  image};
   words.insert(words.end(), {"--uid-base", std::to_string(kUidBase), "--name",
                              settings.get("name", "data-" + sha256_hex(data).substr(0, 12))});
-  for (const char* name : {"pool", "pool_bare", "pool_seeded", "shells", "capacity"})
+  for (const char* name :
+       {"pool", "pool_bare", "pool_seeded", "shells", "capacity", "isolation_floor"})
     for (const Setting& setting : kSettings)
       if (setting.name == std::string(name) && settings.values.contains(name))
         words.insert(words.end(), {flag_of(setting), settings.values.at(name)});

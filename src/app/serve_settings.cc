@@ -156,6 +156,9 @@ Status validate(const Settings& settings) {
           return wrong(name, one, "is not a network", range.error().remedy);
         from = comma + 1;
       }
+    if (name == "isolation_floor" && value != "full" && value != "container")
+      return wrong(name, value, "is neither full nor container",
+                   "use one of these, or leave --isolation-floor out");
     if (name == "name" && !is_name(value))
       return wrong(name, value, "is not a plain name", "use 1 to 64 letters, digits, - and _");
   }

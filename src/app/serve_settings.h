@@ -35,6 +35,9 @@ inline constexpr std::array kSettings{
     Setting{"auth", Kind::text, "auto|token|none",
             "who needs the token: those beyond loopback, "
             "all, nobody [auto]"},
+    Setting{"isolation_floor", Kind::text, "full|container",
+            "the weakest wall it may serve with; container is for hosts that forbid namespaces "
+            "[full]"},
     Setting{"reward", Kind::text, "none|openenv|FILE",
             "what OpenEnv's steps earn: nothing, what stock "
             "says, or rules of docs/rewards.md [openenv]"},

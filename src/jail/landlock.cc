@@ -92,7 +92,8 @@ Status add_path(Sys& sys, int ruleset, const LandlockPath& path, std::uint64_t a
 Result<int> landlock_abi(Sys& sys) {
   const int abi = sys(create_ruleset, nullptr, std::size_t{0}, LANDLOCK_CREATE_RULESET_VERSION);
   if (abi >= 0) return abi;
-  if (errno == ENOSYS || errno == EOPNOTSUPP) return 0;
+  // EPERM: a filter around us, such as a container's, hides it.
+  if (errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM) return 0;
   return Error::from_errno("asking for the Landlock version");
 }
 
@@ -140,6 +141,17 @@ LandlockRules session_rules(const LandlockSupport& support, Tcp tcp) {
   for (const char* path : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
     grant(path, kDevice, Presence::optional);
   grant("/dev/pts", kRead | kDevice | kLandlockFsIoctlDev, Presence::optional);
+  return rules;
+}
+
+LandlockRules floor_rules(const LandlockSupport& support, const std::string& home) {
+  LandlockRules rules = session_rules(support, Tcp::refused);
+  if (support.abi < 1) return rules;
+  std::erase_if(rules.paths, [](const LandlockPath& one) {
+    return one.path == "/proc" || one.path == "/home" || one.path == "/tmp" ||
+           one.path == "/dev/shm" || one.path == "/dev/pts";
+  });
+  rules.paths.push_back({home, fs_rights(support.abi) & ~kMakeDevices, Presence::required});
   return rules;
 }
 

@@ -59,6 +59,10 @@ LandlockSupport promised_by(int abi);
 LandlockRules session_rules(const LandlockSupport& support, Tcp tcp = Tcp::unrestricted);
 inline LandlockRules session_rules(int abi) { return session_rules(promised_by(abi)); }
 
+// For sessions that share one root directory: the image, its devices, and of everything that can be
+// written only what lies below `home`.
+LandlockRules floor_rules(const LandlockSupport& support, const std::string& home);
+
 // `root` is a directory in which the paths are resolved (no link leads out of it), or AT_FDCWD for
 // the process's own root. `not_found` for a required path that is missing, `unsupported` if the
 // kernel does not know a right or scope.

@@ -125,7 +125,9 @@ Result<Filters> compile_filters(std::string_view text, Processor processor) {
   if (!zygote) return std::move(zygote.error()).during("zygote filter");
   auto worker = compile(sealing_rules(*policy), Otherwise::allow, arch);
   if (!worker) return std::move(worker.error()).during("worker filter");
-  return Filters{std::move(*base), std::move(*zygote), std::move(*worker)};
+  auto floor = compile(floor_rules(*policy), Otherwise::allow, arch);
+  if (!floor) return std::move(floor.error()).during("floor filter");
+  return Filters{std::move(*base), std::move(*zygote), std::move(*worker), std::move(*floor)};
 }
 
 }  // namespace vitrine::jail

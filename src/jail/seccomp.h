@@ -8,6 +8,7 @@
 //   base            processes that do not come from a zygote (X server, installer)
 //   zygote, worker  the same wall in two parts: the big one is loaded once and inherited by every
 //                   fork, the small one takes back what the zygote needed; both = base
+//   floor           in the place of worker where a session has no namespaces: refuses more
 //
 // Failure: a policy that cannot be compiled exactly as written is an error, never a weaker filter.
 #pragma once
@@ -28,6 +29,7 @@ struct Filters {
   std::vector<sock_filter> base;
   std::vector<sock_filter> zygote;
   std::vector<sock_filter> worker;
+  std::vector<sock_filter> floor;
 };
 
 enum class Processor { native, x86_64, aarch64 };

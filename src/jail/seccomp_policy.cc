@@ -72,7 +72,10 @@ class LineParser {
     if (peek() == "let") return define();
     SyscallRule rule{.line = number_};
     if (accept("zygote")) rule.scope = RuleScope::zygote;
+    else if (accept("floor")) rule.scope = RuleScope::floor;
     if (Status done = action(rule.action); !done) return done;
+    if (rule.scope == RuleScope::floor && rule.action.kind == SyscallAction::Kind::allow)
+      return wrong("a floor rule takes away, it allows nothing");
     Words calls;
     while (!peek().empty() && peek() != "when") calls.push_back(take());
     if (calls.empty()) return wrong("a rule names no system call");
@@ -244,11 +247,13 @@ Result<std::vector<SyscallRule>> parse_seccomp_policy(std::string_view text) {
 std::vector<SyscallRule> rules_of(const std::vector<SyscallRule>& policy, RuleScope scope) {
   const std::set<std::string_view> opened = opened_calls(policy);
   std::vector<SyscallRule> rules;
-  for (const SyscallRule& rule : policy)
+  for (const SyscallRule& rule : policy) {
+    if (rule.scope == RuleScope::floor) continue;
     if (rule.scope == RuleScope::zygote
             ? scope == RuleScope::zygote
             : scope == RuleScope::base || !opened.contains(rule.syscall))
       rules.push_back(rule);
+  }
   return rules;
 }
 
@@ -262,6 +267,17 @@ std::vector<SyscallRule> sealing_rules(const std::vector<SyscallRule>& policy) {
   }
   for (std::string_view call : without_base)
     rules.push_back({.action = unmatched_action(), .syscall = std::string(call)});
+  return rules;
+}
+
+std::vector<SyscallRule> floor_rules(const std::vector<SyscallRule>& policy) {
+  std::set<std::string_view> named;
+  for (const SyscallRule& rule : policy)
+    if (rule.scope == RuleScope::floor) named.insert(rule.syscall);
+  std::vector<SyscallRule> rules = sealing_rules(policy);
+  std::erase_if(rules, [&](const SyscallRule& rule) { return named.contains(rule.syscall); });
+  for (const SyscallRule& rule : policy)
+    if (rule.scope == RuleScope::floor) rules.push_back(rule);
   return rules;
 }
 

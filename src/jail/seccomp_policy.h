@@ -35,6 +35,7 @@ struct SyscallAction {
 enum class RuleScope {
   base,    // every program
   zygote,  // replaces all base rules of the same call until a worker is sealed
+  floor,   // comes on top where a worker has no namespaces; see jail/floor.h
 };
 
 enum class Spelling {
@@ -68,5 +69,9 @@ std::vector<SyscallRule> rules_of(const std::vector<SyscallRule>& policy, RuleSc
 // What the zygote program leaves open and a sealed worker must be refused: rules that fail, on top
 // of "allow everything else".
 std::vector<SyscallRule> sealing_rules(const std::vector<SyscallRule>& policy);
+
+// The same, and what a worker without namespaces is refused: the floor's rules take the place of sealing
+// ones for the calls they name.
+std::vector<SyscallRule> floor_rules(const std::vector<SyscallRule>& policy);
 
 }  // namespace vitrine::jail

@@ -144,6 +144,24 @@ TEST(SeccompPolicy, SealsExactlyWhatTheZygoteOpened) {
   EXPECT_EQ(sealing[2].action, unmatched_action());
 }
 
+TEST(SeccompPolicy, FloorRulesComeOnTopAndOnlyTakeAway) {
+  auto policy = parse_seccomp_policy(
+      "allow read socket\n"
+      "deny EPERM setns\n"
+      "zygote allow setns\n"
+      "floor deny EPERM socket\n");
+  ASSERT_TRUE(policy);
+
+  const Rules floor = floor_rules(*policy);
+
+  EXPECT_EQ(rules_of(*policy, RuleScope::base).size(), 3u);
+  EXPECT_EQ(sealing_rules(*policy).size(), 1u);
+  ASSERT_EQ(floor.size(), 2u);
+  EXPECT_EQ(floor[0].syscall, "setns");
+  EXPECT_EQ(floor[1].syscall, "socket");
+  EXPECT_NE(complaint("floor allow read"), "none");
+}
+
 TEST(SeccompPolicy, ParsesItsOwnText) {
   auto rules = parse_seccomp_policy(seccomp_policy_text());
 

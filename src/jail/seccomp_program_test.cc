@@ -171,6 +171,27 @@ TEST_P(SeccompProgram, StackedEqualsBase) {
   EXPECT_TRUE(differing.empty()) << "first differing call: " << *differing.begin();
 }
 
+TEST_P(SeccompProgram, FloorRefusesMoreThanBaseAndNeverAllowsMore) {
+  std::set<std::string> refused;
+  int allowed_more = 0;
+
+  for_each_call(GetParam().arch, [&](const seccomp_data& c) {
+    const bool base = run(filters_.base, c) == SECCOMP_RET_ALLOW;
+    const bool floor = run_both(filters_.zygote, filters_.floor, c) == SECCOMP_RET_ALLOW;
+    allowed_more += floor && !base;
+    if (floor || !base) return;
+    char* name = seccomp_syscall_resolve_num_arch(GetParam().arch, c.nr);
+    refused.insert(name == nullptr ? "?" : name);
+    std::free(name);
+  });
+
+  EXPECT_EQ(allowed_more, 0);
+  for (const char* call :
+       {"socket", "bind", "connect", "listen", "accept4", "shmget", "semget", "inotify_init1"})
+    EXPECT_TRUE(refused.contains(call)) << call;
+  EXPECT_FALSE(refused.contains("clone") || refused.contains("openat") || refused.contains("kill"));
+}
+
 TEST_P(SeccompProgram, ZygoteAllowsAllThatBaseAllows) {
   int lost = 0;
 
@@ -192,7 +213,8 @@ TEST_P(SeccompProgram, ZygoteOpensOnlyWhatItsRulesName) {
     std::free(name);
   });
 
-  EXPECT_EQ(opened, (std::set<std::string>{"setns", "unshare", "clone3", "mount", "umount2"}));
+  EXPECT_EQ(opened,
+            (std::set<std::string>{"setns", "unshare", "clone", "clone3", "mount", "umount2"}));
 }
 
 TEST_P(SeccompProgram, ConditionsLeaveNoGap) {

@@ -34,6 +34,7 @@ struct WorkerPlan {
   std::uint64_t data_bytes = 0;       // RLIMIT_DATA, where no cgroup limits memory; 0 = none
   std::uint32_t uses = 0;             // workers that the shell has had before
   std::uint64_t ruleset_scratch = 0;  // filesystem_id() of what the ruleset names; 0 = not known
+  std::uint32_t user = 0;             // without namespaces: the session's own id; see jail/floor.h
   std::uint32_t fail_at = 0;
 };
 
@@ -42,7 +43,7 @@ inline constexpr std::size_t kMaxCgroups = 8;
 struct WorkerEntry {
   const WorkerPlan& plan;
   Sys sys;
-  Fd shell;                             // pidfd of the shell's init
+  Fd shell;                             // pidfd of the shell's init; without namespaces its home
   Fd ruleset;                           // Landlock; empty where there is none
   Fd socket;                            // the session socket
   Fd out;                               // becomes fd 1

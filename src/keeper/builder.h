@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "jail/shell.h"
+#include "keeper/shells.h"
 
 namespace vitrine::keeper {
 
@@ -57,11 +58,6 @@ struct BuildShell {  // fds: channel, v2 cgroup if there is one, doors of v1 cgr
   std::uint32_t fail_at = 0;
   bool has_cgroup = false;
 };
-struct StartZygote {  // fds: control socket, filters (two memfds)
-  std::uint64_t zygote = 0;
-  std::vector<std::string> argv;
-  std::vector<std::string> environment;
-};
 
 struct ListenInside {  // fds: pidfd of a shell's init, whose network namespace it is
   std::uint64_t what = 0;
@@ -82,10 +78,5 @@ Status send_start_zygote(int control, const StartZygote& request, int socket, in
                          int worker_filter);
 Status send_listen_inside(int control, const ListenInside& request, int init);
 Result<Cloned> receive_cloned(int control);
-
-// Descriptor numbers a zygote finds.
-inline constexpr int kZygoteControl = 3;
-inline constexpr int kZygoteFilter = 4;
-inline constexpr int kWorkerFilter = 5;
 
 }  // namespace vitrine::keeper

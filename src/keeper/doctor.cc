@@ -210,6 +210,21 @@ void check_image(std::vector<Check>& checks, const std::string& directory) {
   checks.push_back({"image", State::ok, detail});
 }
 
+// Not needed where a full jail is possible; otherwise what --isolation-floor container would do.
+void check_floor(std::vector<Check>& checks) {
+  if (missing_for_full_jail().empty()) return;
+  if (::geteuid() != 0) {
+    checks.push_back({"container floor", State::note,
+                      "needs root, to give sessions ids of their own",
+                      "start it as the container's root"});
+    return;
+  }
+  std::string lost;
+  for (const char* one : kLostOnTheFloor) lost += std::string(lost.empty() ? "" : "; ") + one;
+  checks.push_back({"container floor", State::note, "possible, weaker: " + lost,
+                    "vitrine serve --isolation-floor container, if that will do"});
+}
+
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
@@ -220,6 +235,15 @@ std::string quoted(std::string_view text) {
 }
 
 }  // namespace
+
+std::vector<std::string> missing_for_full_jail() {
+  std::vector<Check> checks;
+  check_namespaces(checks);
+  std::vector<std::string> missing;
+  for (const Check& check : checks)
+    if (check.state == State::missing) missing.push_back(check.name);
+  return missing;
+}
 
 Diagnosis diagnose(const Options& options) {
   utsname kernel{};
@@ -237,6 +261,8 @@ Diagnosis diagnose(const Options& options) {
   check_capacity(checks, options.capacity);
   check_memory(checks);
   check_image(checks, options.image);
+
+  check_floor(checks);
 
   Diagnosis diagnosis{.full = true};
   std::string list;

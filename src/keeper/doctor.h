@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "keeper/options.h"
 
@@ -15,5 +16,21 @@ struct Diagnosis {
 };
 
 Diagnosis diagnose(const Options& options);
+
+// Kinds of namespaces and mounts that the full jail is made of and this host withholds.
+std::vector<std::string> missing_for_full_jail();
+
+// What sessions do not have at Level::container; SECURITY.md says more.
+inline constexpr const char* kLostOnTheFloor[] = {
+    "memory is limited per process, not per session, and cpu time and disk space not at all",
+    "no pid namespace: sessions cannot signal or inspect others, but can tell that processes exist",
+    "no mounts of their own: one read-only image for all, no /tmp, no /dev/shm, no /proc, no "
+    "terminals",
+    "no network namespace: sessions can make no sockets at all, not even on loopback",
+    "warm interpreters run as the container's root, with three of its capabilities, until they "
+    "fork",
+    "a hole in the kernel, or in Docker's wall around this container, is closer: fewer layers "
+    "stand before it",
+};
 
 }  // namespace vitrine::keeper

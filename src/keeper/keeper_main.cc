@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include "jail/landlock.h"
@@ -21,16 +22,20 @@
 #include "jail/worker.h"
 #include "keeper/control.h"
 #include "keeper/doctor.h"
+#include "keeper/floor_shells.h"
 #include "keeper/front.h"
 #include "keeper/image.h"
 #include "keeper/log.h"
 #include "keeper/options.h"
+#include "keeper/sealed_shells.h"
 
 namespace vitrine::keeper {
 
 namespace {
 
 constexpr std::uint32_t kOuterIds = 65536;
+// Behind those of full jails and of their fronts: killing by user id must never meet them.
+constexpr std::uint32_t kFloorIds = 2 * kOuterIds;
 constexpr std::chrono::seconds kStopTime{5};
 constexpr std::uint32_t kMaxStartFailures = 6;  // in a row, until we give up
 
@@ -81,13 +86,14 @@ struct Keeper {
   Fd init_program;
   Fd zygote_filter;
   Fd worker_filter;
+  Level level = Level::full;
   Fd signals;
   Fd parent;  // of an ephemeral one
   jail::CgroupHost host;
   int landlock = 0;
   std::optional<jail::CgroupTree> cgroups;
   Reaper reaper;  // its handlers hold shells, and those their cgroups
-  std::optional<Shells> shells;
+  std::unique_ptr<Shells> shells;
   std::optional<Zygotes> zygotes;
   std::optional<Rooms> rooms;
   std::optional<Egress> egress;
@@ -101,6 +107,7 @@ struct Keeper {
   int exit_code = 0;
 
  private:
+  Status choose_level();
   Status open_files();
   Status compile();
   Status detect_host();
@@ -123,13 +130,34 @@ Status Keeper::open_files() {
   return ok();
 }
 
+// Never weaker than asked for, and never without a word.
+Status Keeper::choose_level() {
+  if (options.floor == Level::full) return ok();
+  const std::vector<std::string> missing = missing_for_full_jail();
+  if (missing.empty()) {
+    log_info("isolation: full; --isolation-floor container is not needed here");
+    return ok();
+  }
+  level = Level::container;
+  std::string list;
+  for (const std::string& one : missing) list += (list.empty() ? "" : ", ") + one;
+  log_warning("isolation: container, weaker than full: this host withholds " + list);
+  for (const char* lost : kLostOnTheFloor)
+    log_warning(std::string("isolation: container: ") + lost);
+  log_warning(
+      "isolation: for the full jail, give the container --privileged --cgroupns=private; `vitrine "
+      "doctor` tells what is missing, SECURITY.md what that means");
+  return ok();
+}
+
 Status Keeper::compile() {
   Result<jail::Filters> filters = jail::compile_filters();
   if (!filters) return std::move(filters.error()).during("seccomp");
   Result<Fd> big = sealed_copy("zygote filter", jail::filter_bytes(filters->zygote));
   if (!big) return std::move(big.error());
   zygote_filter = std::move(*big);
-  Result<Fd> small = sealed_copy("worker filter", jail::filter_bytes(filters->worker));
+  const auto& sealing = level == Level::container ? filters->floor : filters->worker;
+  Result<Fd> small = sealed_copy("worker filter", jail::filter_bytes(sealing));
   if (!small) return std::move(small.error());
   worker_filter = std::move(*small);
   return ok();
@@ -139,6 +167,13 @@ Status Keeper::detect_host() {
   Result<int> abi = jail::landlock_abi();
   if (!abi) return std::move(abi.error());
   landlock = *abi;
+  if (level == Level::container) {
+    if (landlock == 0)
+      log_warning(
+          "isolation: container: there is no Landlock either: user ids, chroot and seccomp must "
+          "do");
+    return ok();
+  }
   host = jail::detect_cgroups();
   if (!host.memory && !host.pids && !host.cpu && !host.kill) {
     log_warning("no cgroups for us: memory, cpu and process limits are best effort (" +
@@ -201,6 +236,7 @@ Status Keeper::start(const Options& chosen) {
                             std::to_string(jail::kMaxDescriptors),
                  .remedy = "raise the hard limit, for example with ulimit -Hn"};
 
+  if (Status s = choose_level(); !s) return s;
   if (Status s = open_files(); !s) return s;
   if (Status s = compile(); !s) return s;
   // Before the old cgroups are swept: a second keeper by mistake must not end the first one's sessions.
@@ -216,12 +252,19 @@ Status Keeper::start(const Options& chosen) {
   if (options.ephemeral)
     if (Status s = watch_parent(); !s) return s;
 
-  const OuterIds ids = root ? OuterIds{options.uid_base, kOuterIds} : OuterIds{::geteuid(), 1};
-  shells.emplace(loop, reaper, cgroups ? &*cgroups : nullptr,
-                 BuilderConfig{.ids = ids,
-                               .image = image.root,
-                               .runtime = options.runtime,
-                               .init_program = init_program.get()});
+  if (level == Level::container) {
+    shells = std::make_unique<FloorShells>(loop, reaper,
+                                           FloorConfig{.image = image.root,
+                                                       .runtime = options.runtime,
+                                                       .first_user = options.uid_base + kFloorIds});
+  } else {
+    const OuterIds ids = root ? OuterIds{options.uid_base, kOuterIds} : OuterIds{::geteuid(), 1};
+    shells = std::make_unique<SealedShells>(loop, reaper, cgroups ? &*cgroups : nullptr,
+                                            BuilderConfig{.ids = ids,
+                                                          .image = image.root,
+                                                          .runtime = options.runtime,
+                                                          .init_program = init_program.get()});
+  }
   if (Status s = shells->start(); !s) return s;
   shells->inject_faults([this] { return fault_numbers(options).first; });
   zygotes.emplace(loop, reaper, *shells,
@@ -342,8 +385,12 @@ std::string Keeper::info() const {
         ",\"pid\":" + std::to_string(one.pid) + ",\"warm\":" + (one.warm ? "true" : "false") +
         ",\"forks\":" + std::to_string(one.forks) + ",\"alive\":" + std::to_string(one.alive) + "}";
   }
+  std::string lost;
+  if (level == Level::container)
+    for (const char* one : kLostOnTheFloor) lost += (lost.empty() ? "" : ",") + json_text(one);
   return "{\"instance\":" + json_text(instance) + ",\"python\":" + json_text(image.python) +
-         ",\"isolation\":{\"level\":\"full\"" +
+         ",\"isolation\":{\"level\":" + json_text(to_string(level)) +
+         ",\"floor\":" + json_text(to_string(options.floor)) + ",\"lost\":[" + lost + "]" +
          ",\"privileged\":" + (::geteuid() == 0 ? "true" : "false") +
          ",\"cgroups\":" + json_text(jail::kind_of(host)) +
          ",\"memory\":" + offer(host.memory, "rlimit, per process, best effort") +
@@ -360,8 +407,8 @@ std::string Keeper::info() const {
          ",\"seeded\":" + std::to_string(counts.warm[2]) +
          ",\"empty\":" + std::to_string(counts.empty) +
          ",\"recycled\":" + std::to_string(counts.recycled) + "}" +
-         ",\"builder\":" + std::to_string(shells->builder().pid) +
-         ",\"foundation\":" + std::to_string(shells->builder().foundation) +
+         ",\"builder\":" + std::to_string(shells->foundations().first) +
+         ",\"foundation\":" + std::to_string(shells->foundations().second) +
          ",\"keeper\":" + std::to_string(::getpid()) +
          ",\"front\":" + std::to_string(front ? front->pid() : -1) +
          ",\"front_restarts\":" + std::to_string(front ? front->restarts() : 0) + ",\"zygotes\":[" +

@@ -82,6 +82,14 @@ Status set(Options& options, std::string_view name, const std::string& value) {
                    .remedy = "use 1 to 64 letters, digits, - and _"};
     return options.name = value, ok();
   }
+  if (name == "--isolation-floor") {
+    if (value != "full" && value != "container")
+      return Error{.code = Code::invalid_argument,
+                   .message = "--isolation-floor " + value + " is neither full nor container",
+                   .remedy = "use one of these, or leave it out, which is full"};
+    options.floor = value == "full" ? Level::full : Level::container;
+    return ok();
+  }
   PoolConfig& pool = options.pool;
   if (name == "--pool") return number(name, value, 0u, 1000u, pool.workers[1]);
   if (name == "--pool-bare") return number(name, value, 0u, 1000u, pool.workers[0]);
@@ -183,6 +191,8 @@ usage: vitrine-keeper --control PATH [options]
   --capacity N             sessions at most [2000]
   --children-per-zygote N  living workers before a zygote is replaced [400]
   --uid-base N             as root: first of 65536 host user ids for sessions [536870912]
+  --isolation-floor LEVEL  full: no session without the whole jail; container: where namespaces are
+                           forbidden, user ids, Landlock, seccomp and limits must do [full]
   --client-uid N           another user who may connect to the control socket
   --help                   this text
 

@@ -95,14 +95,14 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
   Result<FdPair> socket = make_socketpair();
   Result<FdPair> out = make_pipe();
   Result<FdPair> err = make_pipe();
-  Fd init(static_cast<int>(::syscall(SYS_pidfd_open, shell->init, 0)));
-  if (!socket || !out || !err || !init)
+  Result<Fd> door = shells_.door(*shell);
+  if (!socket || !out || !err || !door)
     return abandon(start, Error{Code::over_limit, "no descriptors are left for a worker"});
   room.worker.socket = std::move(socket->first);
   room.worker.out = std::move(out->first);
   room.worker.err = std::move(err->first);
   std::vector<Fd> fds;
-  fds.push_back(std::move(init));
+  fds.push_back(std::move(*door));
   fds.push_back(std::move(socket->second));
   fds.push_back(std::move(out->second));
   fds.push_back(std::move(err->second));
@@ -126,13 +126,14 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
       .data_bytes = limited ? 0 : shell->limits.memory_bytes,
       .scratch = shell->scratch,
       .uses = shell->uses,
+      .user = shells_.level() == Level::container ? shell->user.value() : 0,
       .fail_at = faults_ ? faults_() : 0,
       .recycled = shell->uses > 0 && source != Source::warm ? std::uint8_t{1} : std::uint8_t{0},
       .rehearse = rehearse == Rehearse::yes ? std::uint8_t{1} : std::uint8_t{0},
       .has_ruleset = shell->ruleset ? std::uint8_t{1} : std::uint8_t{0},
       .has_cgroup = entrance.into ? std::uint8_t{1} : std::uint8_t{0}};
   if (entrance.into) fds.push_back(std::move(entrance.into));
-  for (Fd& door : entrance.doors) fds.push_back(std::move(door));
+  for (Fd& one : entrance.doors) fds.push_back(std::move(one));
   ++shell->uses;
   start->timer = loop_.after(kStartTime, [this, start] {
     abandon(start, Error{Code::timed_out, "starting a worker took too long"});
@@ -148,7 +149,9 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
 
 void Rooms::worker_forked(const std::shared_ptr<Start>& start, Result<Born> born) {
   if (!start->room) {  // abandoned meanwhile; its shell is being taken down
-    if (born) reaper_.watch(born->pid, [lease = born->lease](Ending) {});
+    if (!born) return;
+    reaper_.watch(born->pid, [lease = born->lease](Ending) {});
+    reaper_.signal(born->pid, SIGKILL);
     return;
   }
   if (!born) return abandon(start, std::move(born.error()));
@@ -159,9 +162,8 @@ void Rooms::worker_forked(const std::shared_ptr<Start>& start, Result<Born> born
     start->room->worker.pid = -1;
     abandon(start, last_words(*start, died_while_started()));
   });
-  if (room.shell->cgroup && !shells_.delegated())
-    if (Status s = room.shell->cgroup->join_worker(born->pid); !s)
-      return abandon(start, last_words(*start, std::move(s.error()).during("its cgroup")));
+  if (Status s = shells_.place_worker(*room.shell, born->pid); !s)
+    return abandon(start, last_words(*start, std::move(s.error())));
   start->joined = true;
   conclude(start);
 }
@@ -276,7 +278,7 @@ void Rooms::kill_worker(Room& room) {
   if (room.shell->cgroup && room.shell->cgroup->kill_worker()) return;
   if (room.worker.pid > 0) reaper_.signal(room.worker.pid, SIGKILL);
   // Without a cgroup only init's end takes along what the worker started.
-  reaper_.signal(room.shell->init, SIGKILL);
+  shells_.end_inside(*room.shell);
 }
 
 void Rooms::signal(const Room& room, int signal, std::uint64_t execution) const {

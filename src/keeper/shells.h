@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keeper's shells: built by the builder, held by their init, taken down without a trace.
+// Shells: places in which one worker may live, and how they are made and taken down without a trace.
 //
-// Ownership: this class owns every Shell from build() to the end of retire(); others hold plain
+// Two implementations: SealedShells (namespaces; the full jail) and FloorShells (user ids, where
+// namespaces are forbidden).
+// Ownership: an implementation owns every Shell from build() to the end of retire(); others hold plain
 //            pointers that stay good until they call retire().
 // Threading: the keeper's loop.
 // Failure:   a shell that cannot be built gives an Error and leaves nothing behind.
@@ -12,13 +14,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "jail/cgroup_tree.h"
-#include "keeper/builder.h"
+#include "jail/cgroup.h"
 #include "keeper/loop.h"
 #include "keeper/reaper.h"
+#include "model/level.h"
 #include "model/limits.h"
 
 namespace vitrine::keeper {
@@ -28,9 +29,10 @@ struct Shell {
   std::uint32_t slot = 0;
   Limits limits;
   std::optional<uid_t> user = {};  // the host's id of its code; none = the keeper's own
-  int init = -1;                   // pid, a child of the keeper
+  int init = -1;                   // pid, a child of the keeper: init, or a warden (FloorShells)
   bool init_gone = false;
-  Fd home;                    // O_PATH of /home/sandbox; outlives the processes
+  Fd home;                    // O_PATH of its home directory; outlives the processes
+  Fd leash;                   // FloorShells: all that is inside dies when it is closed
   Fd ruleset;                 // Landlock
   std::uint64_t scratch = 0;  // the filesystem whose inodes the ruleset names; 0 = not known
   std::optional<jail::Cgroup> cgroup;
@@ -48,75 +50,60 @@ inline std::uint64_t inodes_for(const Limits& limits) {
 // For tests: which system call of the next sequence is to fail, see jail::Sys.
 using Faults = std::function<std::uint32_t()>;
 
+struct StartZygote {  // fds: control socket, filters (two memfds)
+  std::uint64_t zygote = 0;
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;
+};
+
+// Descriptor numbers a zygote finds.
+inline constexpr int kZygoteControl = 3;
+inline constexpr int kZygoteFilter = 4;
+inline constexpr int kWorkerFilter = 5;
+
 class Shells {
  public:
   using Built = std::function<void(Result<Shell*>)>;
 
-  Shells(Loop& loop, Reaper& reaper, jail::CgroupTree* cgroups, BuilderConfig config);
+  Shells() = default;
+  virtual ~Shells() = default;
+  Shells(const Shells&) = delete;
+  Shells& operator=(const Shells&) = delete;
 
-  // Starts the builder, now and whenever it dies.
-  Status start();
+  virtual Level level() const = 0;
+  virtual Status start() = 0;
 
   // `built` is called once, later.
-  void build(const Limits& limits, Built built);
+  virtual void build(const Limits& limits, Built built) = 0;
 
-  // Kills all that is inside; `gone` is called when every process is reaped and the cgroup removed.
-  void retire(Shell* shell, std::function<void()> gone);
+  // What a zygote forks a worker with: see wire/fork.h.
+  virtual Result<Fd> door(const Shell& shell) const = 0;
+  // A worker was forked, and nobody has it yet.
+  virtual Status place_worker(Shell& shell, int pid) = 0;
+  // Kills all that is inside, and init with it.
+  virtual void end_inside(Shell& shell) = 0;
+  // The same; `gone` is called when every process is reaped and everything else of it removed.
+  virtual void retire(Shell* shell, std::function<void()> gone) = 0;
 
-  // Used by zygotes, which the builder makes too.
-  Status start_zygote(const StartZygote& request, int socket, int zygote_filter, int worker_filter,
-                      std::function<void(Result<int>)> cloned);
+  // A zygote lives beside the shells, in a root of its own; `started` with its pid, later. It waits for
+  // a packet on its control socket.
+  virtual Status start_zygote(const StartZygote& request, int socket, int zygote_filter,
+                              int worker_filter, std::function<void(Result<int>)> started) = 0;
 
   // A TCP socket that listens on 127.0.0.1 in the shell's network namespace; later, once.
-  void listen(const Shell& shell, std::uint16_t port, std::function<void(Result<Fd>)> listening);
+  virtual void listen(const Shell& shell, std::uint16_t port,
+                      std::function<void(Result<Fd>)> listening) = 0;
 
   // With those that are being built or taken down.
-  std::size_t alive() const { return shells_.size() + building_.size() + retiring_; }
-  bool delegated() const { return delegated_; }
-  const Builder& builder() const { return builder_; }
-  // After the last shell: ends the builder and the outer namespaces; stopped() once they are gone.
-  void stop();
-  bool stopped() const { return builder_.pid < 0 && builder_.foundation < 0; }
-  void inject_faults(Faults faults) { faults_ = std::move(faults); }
-
- private:
-  struct Build {
-    std::unique_ptr<Shell> shell;
-    Fd channel;
-    Built built;
-    TimerId timer = 0;
-    std::string failure;
-    bool ready = false;
-  };
-
-  void read_builder();
-  void builder_died();
-  void foundation_died();
-  void restart();
-  void init_cloned(Build& build, const Cloned& cloned);
-  void read_channel(std::uint64_t id);
-  static Error last_words(const Build& build, Error otherwise);
-  void fail(std::uint64_t id, Error error);
-  void finish(std::uint64_t id);
-  void clean_up(std::unique_ptr<Shell> shell, std::function<void()> gone);
-  Result<std::unique_ptr<Shell>> prepare(std::uint64_t id, const Limits& limits);
-
-  Loop& loop_;
-  Reaper& reaper_;
-  jail::CgroupTree* cgroups_;  // null: this host has none for us
-  BuilderConfig config_;
-  Builder builder_;
-  std::uint64_t last_id_ = 0;
-  std::uint32_t next_slot_ = 0;
-  Faults faults_;
-  std::size_t retiring_ = 0;
-  bool stopping_ = false;
-  bool delegated_ = false;  // builder and zygotes clone straight into sessions' cgroups
-  std::vector<std::uint32_t> free_slots_;
-  std::unordered_map<std::uint64_t, Build> building_;
-  std::unordered_map<std::uint64_t, std::function<void(Result<int>)>> zygotes_;
-  std::unordered_map<std::uint64_t, std::function<void(Result<Fd>)>> listeners_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Shell>> shells_;
+  virtual std::size_t alive() const = 0;
+  // Workers are cloned straight into their cgroups.
+  virtual bool delegated() const = 0;
+  // {builder, foundation}: processes that hold everything up; -1 = none.
+  virtual std::pair<int, int> foundations() const = 0;
+  // After the last shell: ends what is left; stopped() once it is gone.
+  virtual void stop() = 0;
+  virtual bool stopped() const = 0;
+  virtual void inject_faults(Faults faults) = 0;
 };
 
 }  // namespace vitrine::keeper

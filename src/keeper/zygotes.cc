@@ -123,7 +123,7 @@ void Zygotes::read(const std::shared_ptr<Zygote>& zygote) {
   Forked forked = std::move(found->second);
   zygote->waiting.erase(found);
   if (reply.error != 0) forked(Error::from_errno("forking a worker", reply.error));
-  else forked(Born{packet->pid, lease(zygote->alive)});
+  else forked(Born{reply.pid > 0 ? reply.pid : packet->pid, lease(zygote->alive)});
   // An old one leaves when its last answer is in.
   if (zygote != line(zygote->variant).current && zygote->waiting.empty()) retire(zygote);
 }

@@ -7,8 +7,8 @@
 
 namespace vitrine::wire {
 
-// keeper -> zygote. Descriptors beside it: pidfd of the shell's init, session socket, stdout, stderr,
-// then, as far as there are such: the Landlock ruleset, the v2 cgroup, the doors of v1 cgroups.
+// keeper -> zygote. Descriptors beside it: pidfd of the shell's init (its home, if there is a `user`),
+// session socket, stdout, stderr, then, as far as there are such: the Landlock ruleset, the v2 cgroup, the doors of v1 cgroups.
 struct ForkRequest {
   std::uint64_t request = 0;
   std::uint64_t disk_bytes = 0;
@@ -17,7 +17,7 @@ struct ForkRequest {
   std::uint64_t data_bytes = 0;
   std::uint64_t scratch = 0;  // the filesystem that the ruleset was made for; 0 = not known
   std::uint32_t uses = 0;     // workers that the shell has had before
-  std::uint32_t zero = 0;
+  std::uint32_t user = 0;     // a shell without namespaces: whom the worker becomes; 0 = with
   std::uint32_t fail_at = 0;
   std::uint8_t recycled = 0;
   std::uint8_t rehearse = 0;
@@ -27,11 +27,12 @@ struct ForkRequest {
 static_assert(sizeof(ForkRequest) == 64);
 
 // zygote -> keeper. `request` 0 = the zygote is warm. The worker's pid travels as SCM_CREDENTIALS, so
-// that the kernel translates it: the zygote lives in another pid namespace than the keeper.
+// that the kernel translates it: the zygote lives in another pid namespace than the keeper. Where it lives
+// in the same one, it may name nobody but itself in that way, and the number needs no translation.
 struct ForkReply {
   std::uint64_t request = 0;
   std::int32_t error = 0;  // errno, 0 = forked
-  std::int32_t zero = 0;
+  std::int32_t pid = 0;    // of a worker without namespaces
 };
 static_assert(sizeof(ForkReply) == 16);
 

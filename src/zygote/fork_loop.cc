@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "base/packet.h"
+#include "jail/floor.h"
 #include "jail/seccomp.h"
 #include "jail/worker.h"
 #include "wire/fork.h"
@@ -71,6 +72,16 @@ pid_t fork_sibling(int* thread_id, int cgroup, bool recycled) {
   return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
 }
 
+// The same without namespaces and cgroups, where clone3 may be hidden.
+pid_t fork_plainly(int* thread_id) {
+  constexpr unsigned long kFlags = CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
+#if defined(__x86_64__)
+  return static_cast<pid_t>(::syscall(SYS_clone, kFlags, 0UL, 0UL, thread_id, 0UL));
+#else
+  return static_cast<pid_t>(::syscall(SYS_clone, kFlags, 0UL, 0UL, 0UL, thread_id));
+#endif
+}
+
 // Names `pid` in a way that the keeper, in another pid namespace, understands.
 bool answer(int control, const wire::ForkReply& reply, pid_t pid) {
   iovec part{const_cast<wire::ForkReply*>(&reply), sizeof reply};
@@ -106,6 +117,7 @@ void become_worker(const Received& in, std::span<const sock_filter> filter, jail
       .data_bytes = request.data_bytes,
       .uses = request.uses,
       .ruleset_scratch = request.scratch,
+      .user = request.user,
       .fail_at = request.fail_at};
   jail::WorkerEntry entry{.plan = plan,
                           .sys = sys,
@@ -119,7 +131,7 @@ void become_worker(const Received& in, std::span<const sock_filter> filter, jail
   const int doors = wire::kForkDescriptors + request.has_ruleset + request.has_cgroup;
   for (int i = doors; i < in.count; ++i)
     entry.cgroups[static_cast<std::size_t>(i - doors)] = Fd(in.fds[static_cast<std::size_t>(i)]);
-  Status entered = jail::enter(entry);
+  Status entered = request.user != 0 ? jail::enter_floor(entry) : jail::enter(entry);
   if (!entered) refuse(entered.error(), entry.socket ? entry.socket.get() : jail::kSessionSocket);
 }
 
@@ -141,10 +153,19 @@ Result<Forked> serve_forks(int control, std::span<const sock_filter> zygote_filt
   if (!answer(control, reply, own)) return Error::from_errno("saying that the zygote is warm");
   Received in;
   while (receive(control, in)) {
-    reply = {.request = in.request.request, .error = EIO, .zero = 0};
+    reply = {.request = in.request.request, .error = EIO, .pid = 0};
     pid_t pid = -1;
     jail::Sys sys(in.request.fail_at);
-    if (sys(::setns, in.fds[0], CLONE_NEWPID) != 0) {
+    if (in.request.user != 0) {
+      pid = sys(fork_plainly, thread_id);
+      if (pid == 0) {
+        become_worker(in, worker_filter, sys);
+        return Forked{.rehearse = in.request.rehearse != 0};
+      }
+      reply.error = pid < 0 ? errno : 0;
+      reply.pid = pid;
+      pid = own;
+    } else if (sys(::setns, in.fds[0], CLONE_NEWPID) != 0) {
       reply.error = errno;
     } else {
       const int cgroup = in.request.has_cgroup != 0

@@ -11,6 +11,7 @@ import select
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import urllib.request
 from collections.abc import Iterator
@@ -19,8 +20,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT / "tests" / "contract"), str(ROOT / "tests" / "openenv")]
+from floored import make_image  # noqa: E402
+
 BUILD = Path(os.environ.get("VITRINE_BUILD", ROOT / "build" / "dev")).resolve()
-IMAGE = Path(os.environ.get("VITRINE_IMAGE", ROOT / "build" / "image")).resolve()
 PLACE = "/opt/vitrine/build"
 
 
@@ -41,7 +44,7 @@ def of(verb: str) -> list[str]:
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    """The files of the last stage below a directory; the image itself is a link, because it is large."""
+    """The files of the last stage below a directory; those of the image are links, because they are many."""
     with tempfile.TemporaryDirectory(prefix="vitrine-container-") as name:
         base = Path(name)
         base.chmod(0o755)
@@ -55,7 +58,7 @@ def root() -> Iterator[Path]:
                     to = to / inside.name
                 to.parent.mkdir(parents=True, exist_ok=True)
                 if inside == Path("image"):
-                    to.symlink_to(IMAGE)
+                    make_image(to)
                     continue
                 assert inside.parts[0] == "release", "made by ./dev build release"
                 have = BUILD / Path(*inside.parts[1:])
@@ -64,7 +67,12 @@ def root() -> Iterator[Path]:
         yield base
 
 
-def test_its_command_serves_openenv_on_its_port(root: Path) -> None:
+@pytest.mark.parametrize(
+    "confined", [False, True], ids=["with namespaces", "as a stock docker run"]
+)
+def test_its_command_serves_openenv_on_its_port(root: Path, confined: bool) -> None:
+    if confined and os.geteuid() != 0:
+        pytest.skip("a container is imitated by root")
     [entry], [arguments] = of("ENTRYPOINT"), of("CMD")
     command = json.loads(entry) + json.loads(arguments)
     assert command[command.index("--listen") + 1] == "0.0.0.0:8000"
@@ -73,6 +81,8 @@ def test_its_command_serves_openenv_on_its_port(root: Path) -> None:
     command[command.index("--listen") + 1] = "0.0.0.0:0"  # 8000 may be taken here
     command[command.index("--data") + 1] = str(root / "data")
 
+    if confined:
+        command = [sys.executable, str(ROOT / "tests" / "openenv" / "confine.py"), *command]
     with open(root / "log", "wb") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, cwd="/")
     try:
@@ -86,7 +96,12 @@ def test_its_command_serves_openenv_on_its_port(root: Path) -> None:
         body = json.dumps({"action": {"code": "6 * 7"}}).encode()
         with urllib.request.urlopen(f"{url}/step", body, timeout=20) as answer:
             assert json.load(answer)["observation"]["stdout"] == "42"
-        assert "--auth none" in (root / "log").read_text()
+        with urllib.request.urlopen(f"{url}/v1/info", timeout=20) as answer:
+            level = json.load(answer)["isolation"]["level"]
+        assert level == ("container" if confined else "full")
+        log_text = (root / "log").read_text()
+        assert "--auth none" in log_text
+        assert ("isolation: container, weaker than full" in log_text) == confined
     finally:
         process.terminate()
         process.wait(20)

@@ -868,3 +868,24 @@ def test_typed_async_clients_work_as_they_come(url: str) -> None:
     result = asyncio.run(episode())
 
     assert (result.observation.stdout, result.reward, result.done) == ("hello\n", 0.1, False)
+
+
+@pytest.mark.parametrize("path", ["/docs", "/redoc"])
+def test_the_description_is_a_page_that_loads_nothing_from_elsewhere(url: str, path: str) -> None:
+    answer = requests.get(url + path, timeout=10)
+
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert "/openapi.json" in answer.text
+    assert "http://" not in answer.text and "https://" not in answer.text
+
+
+def test_what_the_ancestors_took_is_never_passed_over(url: str) -> None:
+    refused = requests.post(url + "/reset", json={"executor_backend": "smolagents"}, timeout=10)
+    noted = requests.post(url + "/reset", json={"additional_imports": ["numpy"]}, timeout=10)
+    plain = requests.post(url + "/reset", json={"executor_backend": "native"}, timeout=10)
+
+    assert refused.status_code == 422
+    assert refused.json()["detail"][0]["loc"] == ["body", "executor_backend"]
+    assert "additional_imports" in noted.json()["observation"]["metadata"]["notes"][0]
+    assert "metadata" not in plain.json()["observation"]

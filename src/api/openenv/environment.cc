@@ -144,7 +144,13 @@ Observation Environment::begin() {
   lost_ = false;
   state_ = State();
   state_.episode = wishes_.episode ? wishes_.episode : new_episode();
-  return Observation();
+  Observation seen;
+  if (!wishes_.notes.empty()) {
+    json::array notes;
+    for (const std::string& note : wishes_.notes) notes.emplace_back(note);
+    seen.metadata["notes"] = std::move(notes);
+  }
+  return seen;
 }
 
 Observation Environment::reset_later(Reset request) {

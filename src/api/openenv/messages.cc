@@ -191,6 +191,29 @@ std::variant<Action, Mistakes> read_action(const json::object& object) {
   return action;
 }
 
+// Of the ancestors' servers. A wish that cannot be met is never passed over in silence.
+// The place for `policy` and `packages` of an episode, once sessions have them.
+void read_ancestors_wishes(const json::object& object, const json::array& prefix, Reset& reset,
+                           Mistakes& mistakes) {
+  const json::value* backend = object.if_contains("executor_backend");
+  if (backend != nullptr && !backend->is_null() && *backend != "native")
+    mistakes.push_back({"literal_error", at(prefix, "executor_backend"),
+                        "Input should be 'native': sessions run real Python; leave it out",
+                        *backend, json::object{{"expected", "'native'"}}});
+  const json::value* imports = object.if_contains("additional_imports");
+  if (imports == nullptr || imports->is_null()) return;
+  if (!imports->is_array() && !imports->is_string())
+    mistakes.push_back({"list_type",
+                        at(prefix, "additional_imports"),
+                        "Input should be a valid list",
+                        *imports,
+                        {}});
+  else
+    reset.notes.emplace_back(
+        "additional_imports: everything in the image can be imported without being named; nothing "
+        "is installed");
+}
+
 std::variant<Reset, Mistakes> read_reset(const json::object& object, const json::array& prefix) {
   Reset reset;
   Mistakes mistakes;
@@ -214,6 +237,7 @@ std::variant<Reset, Mistakes> read_reset(const json::object& object, const json:
     else reset.episode = std::string(episode->as_string());
   }
   read_wishes(object, prefix, reset.wishes, mistakes);
+  read_ancestors_wishes(object, prefix, reset, mistakes);
   if (!mistakes.empty()) return mistakes;
   return reset;
 }

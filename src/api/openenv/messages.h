@@ -50,7 +50,8 @@ std::variant<Action, Mistakes> read_action(const json::object& object);
 struct Reset {
   std::optional<std::uint64_t> seed;
   std::optional<std::string> episode;
-  Wishes wishes;  // of every step
+  Wishes wishes;                        // of every step
+  std::vector<std::string> notes = {};  // what was asked for and comes otherwise
 };
 // `prefix`: where the object stands in what was sent, for the mistakes' places.
 std::variant<Reset, Mistakes> read_reset(const json::object& object, const json::array& prefix);

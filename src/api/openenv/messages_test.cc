@@ -189,5 +189,18 @@ TEST(OpenenvSchema, ForbidsWhatTheStockModelsForbid) {
   EXPECT_EQ(schema.at("state").at("additionalProperties"), true);
 }
 
+TEST(OpenEnvMessages, NeverPassesOverWhatTheAncestorsTook) {
+  const auto read = [](const char* text) {
+    return read_reset(json::parse(text).as_object(), {"body"});
+  };
+
+  EXPECT_TRUE(std::holds_alternative<Reset>(read(R"({"executor_backend": "native"})")));
+  EXPECT_TRUE(std::holds_alternative<Mistakes>(read(R"({"executor_backend": "smolagents"})")));
+  EXPECT_TRUE(std::holds_alternative<Mistakes>(read(R"({"additional_imports": 7})")));
+  const auto noted = read(R"({"additional_imports": ["numpy"]})");
+  ASSERT_TRUE(std::holds_alternative<Reset>(noted));
+  EXPECT_EQ(std::get<Reset>(noted).notes.size(), 1u);
+}
+
 }  // namespace
 }  // namespace vitrine::api::openenv

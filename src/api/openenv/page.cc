@@ -40,4 +40,34 @@ $("code").onkeydown = e => { if (e.ctrlKey && e.key === "Enter") $("step").click
 )html";
 }
 
+std::string docs_html() {
+  return R"html(<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Vitrine: its API</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+  body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }
+  summary { cursor: pointer; padding: .25rem 0; font-family: ui-monospace, monospace; }
+  summary b { display: inline-block; width: 4.5rem; }
+  summary i { font-family: system-ui, sans-serif; color: #666; }
+  pre { background: #f4f4f2; padding: .6rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+</style></head><body>
+<h1 id="title">API</h1><p>From <a href="/openapi.json">/openapi.json</a>. To try it: <a href="/web/">/web/</a>.</p>
+<div id="list"></div>
+<script>
+(async () => {
+  const api = await (await fetch("/openapi.json")).json();
+  document.getElementById("title").textContent = `${api.info.title} ${api.info.version}`;
+  for (const [path, verbs] of Object.entries(api.paths))
+    for (const [verb, what] of Object.entries(verbs)) {
+      const one = document.createElement("details"), head = document.createElement("summary");
+      const put = (tag, text) => head.append(Object.assign(document.createElement(tag), {textContent: text}));
+      put("b", verb.toUpperCase()); put("span", path + " "); put("i", what.summary || "");
+      one.append(head, Object.assign(document.createElement("pre"), {textContent: JSON.stringify(what, null, 2)}));
+      document.getElementById("list").append(one);
+    }
+})();
+</script></body></html>
+)html";
+}
+
 }  // namespace vitrine::api::openenv

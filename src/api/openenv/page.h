@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page at /web/: one box for code, what came of it, nothing loaded from elsewhere.
+// Pages that load nothing from elsewhere: at /web/ one box for code and what came of it, at /docs and
+// /redoc the description of /openapi.json.
 #pragma once
 
 #include <string>
@@ -7,5 +8,6 @@
 namespace vitrine::api::openenv {
 
 std::string page_html();
+std::string docs_html();
 
 }  // namespace vitrine::api::openenv

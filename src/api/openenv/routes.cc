@@ -542,6 +542,8 @@ void Adapter::add_to(Router& router) {
   say("/web/metadata", "OpenEnv: the same for the page", kJson, metadata_json("coding_env"));
   say("/schema", "OpenEnv: schemas of action, observation, state", kJson, schema_json());
   say("/web/", "OpenEnv: a page to try it", "text/html; charset=utf-8", page_html());
+  for (const char* path : {"/docs", "/redoc"})
+    say(path, "OpenEnv: this description as a page", "text/html; charset=utf-8", docs_html());
 }
 
 }  // namespace

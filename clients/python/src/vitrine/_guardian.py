@@ -3,15 +3,13 @@
 
 It is started by `vitrine.local()` as `python -I -S _guardian.py DIRECTORY COMMAND...`, and holds
 one end of a pipe (its stdin). When the other end is closed, or the client's process is gone for
-whatever reason, it stops the server and removes DIRECTORY. If the guardian itself is killed, the
-kernel is asked to send the server SIGTERM; a server that runs as root and changes its file system
-user forgets that, so `Server.close()` looks after it too. Standard library only; prints one line of
-JSON when all is ready.
+whatever reason, it stops the server and removes DIRECTORY. The server is told (`--ephemeral`) to
+end with the guardian, should that be killed itself. Standard library only; prints one line of JSON
+when all is ready.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import select
@@ -22,12 +20,7 @@ import sys
 import time
 from typing import Any
 
-PR_SET_PDEATHSIG = 1
 STOP_S = 15.0
-
-
-def die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def say(**fields: Any) -> None:
@@ -53,7 +46,6 @@ def start(command: list[str], log: str) -> subprocess.Popen[bytes]:
             stdout=subprocess.PIPE,
             stderr=errors,
             cwd="/",
-            preexec_fn=die_with_parent,
         )
 
 

@@ -141,7 +141,7 @@ def local(
     directory = tempfile.mkdtemp(prefix="vitrine-local-")
     os.chmod(directory, 0o755)  # the server's front has a user id of its own and must get through
     data = os.path.join(directory, "data")
-    command += ["--data", data, *options]
+    command += ["--data", data, "--ephemeral", *options]
     guardian = subprocess.Popen(
         [sys.executable, "-I", "-S", _guardian.__file__, directory, *command],
         stdin=subprocess.PIPE,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "keeper/shells.h"
+#include "keeper/sealed_shells.h"
 
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -25,7 +25,8 @@ Error died_while_built() {
 
 }  // namespace
 
-Shells::Shells(Loop& loop, Reaper& reaper, jail::CgroupTree* cgroups, BuilderConfig config)
+SealedShells::SealedShells(Loop& loop, Reaper& reaper, jail::CgroupTree* cgroups,
+                           BuilderConfig config)
     : loop_(loop), reaper_(reaper), cgroups_(cgroups), config_(std::move(config)) {
   if (cgroups_ == nullptr) return;
   Status delegated = cgroups_->delegate(config_.ids.first);
@@ -34,7 +35,7 @@ Shells::Shells(Loop& loop, Reaper& reaper, jail::CgroupTree* cgroups, BuilderCon
   delegated_ = static_cast<bool>(delegated);
 }
 
-Status Shells::start() {
+Status SealedShells::start() {
   const auto placed = [this](int pid) { return delegated_ ? cgroups_->join_core(pid) : ok(); };
   Result<Builder> builder = start_builder(config_, builder_.foundation, placed);
   if (!builder) return std::move(builder.error());
@@ -45,7 +46,7 @@ Status Shells::start() {
   return loop_.watch(builder_.control.get(), EPOLLIN, [this](std::uint32_t) { read_builder(); });
 }
 
-void Shells::foundation_died() {
+void SealedShells::foundation_died() {
   // Every shell and zygote died with it. The builder is of no use without; its end starts anew.
   builder_.foundation = -1;
   if (stopping_) return;
@@ -53,7 +54,7 @@ void Shells::foundation_died() {
   reaper_.signal(builder_.pid, SIGKILL);
 }
 
-void Shells::builder_died() {
+void SealedShells::builder_died() {
   if (builder_.control) loop_.unwatch(builder_.control.get());
   builder_.control.reset();
   builder_.pid = -1;
@@ -71,14 +72,14 @@ void Shells::builder_died() {
   restart();
 }
 
-void Shells::restart() {
+void SealedShells::restart() {
   Status started = start();
   if (started) return;
   log_error(started.error().describe());
   loop_.after(std::chrono::milliseconds(200), [this] { restart(); });
 }
 
-Result<std::unique_ptr<Shell>> Shells::prepare(std::uint64_t id, const Limits& limits) {
+Result<std::unique_ptr<Shell>> SealedShells::prepare(std::uint64_t id, const Limits& limits) {
   auto shell = std::make_unique<Shell>();
   shell->id = id;
   shell->limits = limits;
@@ -111,7 +112,7 @@ Result<std::unique_ptr<Shell>> Shells::prepare(std::uint64_t id, const Limits& l
   return shell;
 }
 
-void Shells::build(const Limits& limits, Built built) {
+void SealedShells::build(const Limits& limits, Built built) {
   const std::uint64_t id = ++last_id_;
   auto later = [&](Error error) {
     loop_.after({}, [built = std::move(built), error = std::move(error)] { built(error); });
@@ -159,7 +160,7 @@ void Shells::build(const Limits& limits, Built built) {
                    })};
 }
 
-void Shells::read_builder() {
+void SealedShells::read_builder() {
   Result<Cloned> cloned = receive_cloned(builder_.control.get());
   if (!cloned) {
     if (cloned.error().code == Code::timed_out) return;
@@ -187,7 +188,7 @@ void Shells::read_builder() {
   }
 }
 
-void Shells::init_cloned(Build& build, const Cloned& cloned) {
+void SealedShells::init_cloned(Build& build, const Cloned& cloned) {
   const std::uint64_t id = build.shell->id;
   if (cloned.pid < 0) return fail(id, last_words(build, cloned.error));
   Shell* shell = build.shell.get();
@@ -204,7 +205,7 @@ void Shells::init_cloned(Build& build, const Cloned& cloned) {
     return fail(id, last_words(build, died_while_built()));
 }
 
-void Shells::read_channel(std::uint64_t id) {
+void SealedShells::read_channel(std::uint64_t id) {
   Build& build = building_.at(id);
   Result<Packet> packet = receive_packet(build.channel.get(), 4096, 2, Wait::dont);
   if (!packet) {
@@ -224,7 +225,7 @@ void Shells::read_channel(std::uint64_t id) {
 
 // Why a shell that is gone could not be built, if it could still tell. A peer that died before it
 // read everything is told first (ECONNRESET), and what it said after that; so look more than once.
-Error Shells::last_words(const Build& build, Error otherwise) {
+Error SealedShells::last_words(const Build& build, Error otherwise) {
   for (int look = 0; look < 3; ++look) {
     Result<Packet> packet = receive_packet(build.channel.get(), 4096, 2, Wait::dont);
     if (packet && !packet->bytes.starts_with('\0'))
@@ -233,7 +234,7 @@ Error Shells::last_words(const Build& build, Error otherwise) {
   return otherwise;
 }
 
-void Shells::finish(std::uint64_t id) {
+void SealedShells::finish(std::uint64_t id) {
   Build build = std::move(building_.at(id));
   building_.erase(id);
   loop_.cancel(build.timer);
@@ -252,7 +253,7 @@ void Shells::finish(std::uint64_t id) {
   build.built(shell);
 }
 
-void Shells::fail(std::uint64_t id, Error error) {
+void SealedShells::fail(std::uint64_t id, Error error) {
   Build build = std::move(building_.at(id));
   building_.erase(id);
   loop_.cancel(build.timer);
@@ -263,14 +264,29 @@ void Shells::fail(std::uint64_t id, Error error) {
            });
 }
 
-void Shells::retire(Shell* shell, std::function<void()> gone) {
+Result<Fd> SealedShells::door(const Shell& shell) const {
+  Fd init(static_cast<int>(::syscall(SYS_pidfd_open, shell.init, 0)));
+  if (!init) return Error::from_errno("opening a shell");
+  return init;
+}
+
+Status SealedShells::place_worker(Shell& shell, int pid) {
+  if (!shell.cgroup || delegated_) return ok();
+  Status joined = shell.cgroup->join_worker(pid);
+  if (!joined) return std::move(joined.error()).during("its cgroup");
+  return ok();
+}
+
+void SealedShells::end_inside(Shell& shell) { reaper_.signal(shell.init, SIGKILL); }
+
+void SealedShells::retire(Shell* shell, std::function<void()> gone) {
   auto found = shells_.find(shell->id);
   std::unique_ptr<Shell> owned = std::move(found->second);
   shells_.erase(found);
   clean_up(std::move(owned), std::move(gone));
 }
 
-void Shells::clean_up(std::unique_ptr<Shell> shell, std::function<void()> gone) {
+void SealedShells::clean_up(std::unique_ptr<Shell> shell, std::function<void()> gone) {
   if (shell->oom) loop_.unwatch(shell->oom.get());
   shell->oom.reset();
   shell->home.reset();
@@ -292,8 +308,8 @@ void Shells::clean_up(std::unique_ptr<Shell> shell, std::function<void()> gone) 
   reaper_.watch(init, [finish, last](Ending) { finish(*last); });
 }
 
-void Shells::listen(const Shell& shell, std::uint16_t port,
-                    std::function<void(Result<Fd>)> listening) {
+void SealedShells::listen(const Shell& shell, std::uint16_t port,
+                          std::function<void(Result<Fd>)> listening) {
   const std::uint64_t id = ++last_id_;
   Fd init;
   if (!shell.init_gone) init = Fd(static_cast<int>(::syscall(SYS_pidfd_open, shell.init, 0)));
@@ -308,8 +324,8 @@ void Shells::listen(const Shell& shell, std::uint16_t port,
   listeners_[id] = std::move(listening);
 }
 
-Status Shells::start_zygote(const StartZygote& request, int socket, int zygote_filter,
-                            int worker_filter, std::function<void(Result<int>)> cloned) {
+Status SealedShells::start_zygote(const StartZygote& request, int socket, int zygote_filter,
+                                  int worker_filter, std::function<void(Result<int>)> cloned) {
   if (!builder_.control) return Error{Code::unavailable, "the builder is starting"};
   const std::uint64_t id = ++last_id_;
   StartZygote numbered = request;
@@ -322,7 +338,7 @@ Status Shells::start_zygote(const StartZygote& request, int socket, int zygote_f
   return ok();
 }
 
-void Shells::stop() {
+void SealedShells::stop() {
   stopping_ = true;
   reaper_.signal(builder_.pid, SIGKILL);
   reaper_.signal(builder_.foundation, SIGKILL);
