@@ -17,7 +17,7 @@ from .aio import Loop
 from .channel import Channel, Native
 from .display import Display
 from .errors import FAILURES, describe, exit_status, name_of, remedy
-from .execution import EXCEPTION, INTERRUPTED, OK, Execution
+from .execution import EXCEPTION, INTERRUPTED, OK, POLICY, Execution
 from .figures import Figures
 from .hooks import DEFAULT_DEPTH, LEAST_DEPTH, Builtins, mute_signals
 from .imports import ImportHooks
@@ -25,7 +25,7 @@ from .interrupts import Gate
 from .magics import Magics
 from .namespace import Namespace
 from .results import Results
-from .runner import Runner
+from .runner import Policy, Runner
 from .sealed import __builtins__  # noqa: F401
 from .sources import Sources
 from .spawning import Spawning
@@ -58,6 +58,7 @@ class Session:
         self.imports = ImportHooks()
         self.loop = Loop()
         self.runner = Runner(self.sources, self.namespace, self.loop)
+        self.policy: Policy | None = None  # None = native
         self.execution: Execution | None = None  # the running or the last one
 
     def install(self) -> None:
@@ -134,7 +135,11 @@ class Session:
                 execution.note("functions set with sys.settrace and sys.setprofile end with a cell")
             if not is_worker():
                 forks.leave_child(error, self.streams, self.sources)
-            if error is not None:
+            refusal = None if self.policy is None else self.policy.refusal(error)
+            if refusal is not None:
+                error = refusal
+                self._conclude_refusal(execution, refusal)
+            elif error is not None:
                 self._conclude(execution, error)
             elif value is not None:
                 self._show(value)
@@ -146,7 +151,9 @@ class Session:
             self.streams.flush_foreign()
             if error is None:
                 execution.outcome = OK
-            value = error = None  # their finalizers run here, where they can be interrupted
+            value = error = refusal = (
+                None  # their finalizers run here, where they can be interrupted
+            )
             gate.is_open = False
         except BaseException as raised:
             gate.is_open = False
@@ -157,6 +164,9 @@ class Session:
 
     def _prepare(self, execution: Execution) -> None:
         request = execution.request
+        if self.policy is not None:
+            while self.policy.notes:
+                execution.note(self.policy.notes.pop(0))
         self.namespace.repair()
         self.loop.begin()
         if request["env"]:
@@ -189,6 +199,14 @@ class Session:
         execution.error = described
         execution.exit_code = exit_code
         execution.outcome = outcome
+
+    def _conclude_refusal(self, execution: Execution, refusal: BaseException) -> None:
+        """The language policy said no."""
+        name, value, text = describe(refusal, self.sources)
+        if not text.startswith("Traceback"):  # it was refused before it ran
+            text = self.sources.quote(getattr(refusal, "line", 0)) + text
+        execution.error = (name, value, text)
+        execution.outcome, execution.exit_code = POLICY, 1
 
     def _was_interrupted(self) -> bool:
         """By request, that is; a KeyboardInterrupt of user code's own is an exception."""

@@ -34,6 +34,8 @@ struct Target {
   std::optional<double> timeout_s;
   std::optional<std::uint64_t> memory_mb;
   std::vector<std::string> env;  // NAME=VALUE
+  std::string policy;            // empty = the server's
+  std::vector<std::string> imports;
 };
 
 struct RunOptions {

@@ -90,6 +90,9 @@ Status add_session_fields(const Target& target, json::object& body) {
   if (target.memory_mb) limits["memory_mb"] = *target.memory_mb;
   if (target.timeout_s) limits["exec_timeout_s"] = *target.timeout_s;
   if (!limits.empty()) body["limits"] = std::move(limits);
+  if (!target.policy.empty()) body["policy"] = target.policy;
+  if (!target.imports.empty())
+    body["imports"] = json::array(target.imports.begin(), target.imports.end());
   if (target.env.empty()) return ok();
   json::object variables;
   for (const std::string& pair : target.env) {

@@ -17,6 +17,7 @@
 #include "app/tokens.h"
 #include "base/fd.h"
 #include "base/sha256.h"
+#include "model/session.h"
 
 namespace vitrine::app {
 
@@ -126,12 +127,25 @@ Result<std::string> rules_for_front(const std::string& given, const std::string&
 
 // Of OpenEnv's own image; people expect them to do something.
 void note_ignored_variables() {
-  for (const char* name : {"EXECUTOR_BACKEND", "ADDITIONAL_IMPORTS"})
-    if (const char* value = std::getenv(name); value != nullptr && *value != '\0')
-      std::fprintf(stderr,
-                   "vitrine: the variable %s is not read yet: sessions run real Python, and all "
-                   "that is installed in the image can be imported\n",
-                   name);
+  if (const char* value = std::getenv("ADDITIONAL_IMPORTS"); value != nullptr && *value != '\0')
+    std::fputs(
+        "vitrine: the variable ADDITIONAL_IMPORTS is not read yet: all that is installed in the "
+        "image can be imported\n",
+        stderr);
+}
+
+// The language policy of sessions that name none: the flag, the file, or OpenEnv's own variable.
+Result<std::string> policy_for_front(const Settings& settings) {
+  std::string wanted = settings.get("policy", "");
+  if (const char* value = std::getenv("EXECUTOR_BACKEND"); wanted.empty() && value != nullptr)
+    wanted = value;
+  if (wanted.empty()) return std::string("native");
+  const std::optional<Policy> policy = policy_from(wanted);
+  if (!policy)
+    return Error{.code = Code::invalid_argument,
+                 .message = "EXECUTOR_BACKEND '" + wanted + "' is no language policy",
+                 .remedy = "set it to native, restrictedpython or smolagents, or unset it"};
+  return std::string(to_string(*policy));
 }
 
 // Checked here, where a person can see it. As root the front gets a copy that it can read and that
@@ -200,6 +214,8 @@ int serve(const ServeOptions& options) {
                         .message = "capacity '1' leaves no session: rewards are judged in one",
                         .remedy = "choose 2 or more, or --reward none"},
                   kUsage);
+  Result<std::string> policy = policy_for_front(settings);
+  if (!policy) return refuse(policy.error(), kUsage);
   note_ignored_variables();
 
   const std::string listen = settings.get("listen", "127.0.0.1:8000");
@@ -224,7 +240,8 @@ int serve(const ServeOptions& options) {
       if (setting.name == std::string(name) && settings.values.contains(name))
         words.insert(words.end(), {flag_of(setting), settings.values.at(name)});
   if (options.ephemeral) words.emplace_back("--ephemeral");
-  words.insert(words.end(), {"--", "--data", data, "--auth", auth, "--reward", *rules});
+  words.insert(words.end(), {"--", "--data", data, "--auth", auth, "--reward", *rules, "--policy",
+                             *policy});
   if (settings.values.contains("history"))
     words.insert(words.end(), {"--history", settings.values.at("history")});
   if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});

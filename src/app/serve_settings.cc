@@ -9,6 +9,7 @@
 #include <charconv>
 
 #include "base/fd.h"
+#include "model/session.h"
 
 namespace vitrine::app {
 
@@ -145,6 +146,9 @@ Status validate(const Settings& settings) {
     if (name == "auth" && value != "auto" && value != "token" && value != "none")
       return wrong(name, value, "is none of auto, token and none",
                    "use one of these, or leave --auth out");
+    if (name == "policy" && !policy_from(value))
+      return wrong(name, value, "is none of native, restricted and smolagents",
+                   "use one of these, or leave --policy out");
     if (name == "name" && !is_name(value))
       return wrong(name, value, "is not a plain name", "use 1 to 64 letters, digits, - and _");
   }

@@ -110,9 +110,12 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
     send_message(wire::Type::resume, 0, "");
   } else {
     last_number_ = 0;
-    if (!spec.env.empty() || spec.seed)
-      send_message(wire::Type::setup, 0,
-                   wire::Setup{.environment = spec.env, .seed = spec.seed}.encode());
+    const wire::Setup setup{.environment = spec.env,
+                            .seed = spec.seed,
+                            .policy = spec.policy,
+                            .imports = spec.imports};
+    if (!spec.env.empty() || spec.seed || spec.policy != Policy::native)
+      send_message(wire::Type::setup, 0, setup.encode());
   }
   auto self = shared_from_this();
   const auto spawn = [&](Task<void> task) {
@@ -144,6 +147,7 @@ void Session::restore(const std::optional<store::ExecRow>& running, std::uint64_
   current_->record.session = id;
   current_->record.code = running->code;
   current_->record.started_at = running->started_at;
+  current_->record.policy = spec.policy;
   current_->number = running->number;
   last_number_ = running->number;
   current_->started = std::chrono::steady_clock::now();
@@ -167,6 +171,7 @@ Result<std::shared_ptr<Execution>> Session::execute(ExecRequest request) {
                                                static_cast<std::size_t>(spec.limits.output_bytes));
   execution->record.session = id;
   execution->record.code = execution->request.code;
+  execution->record.policy = spec.policy;
   queue_.push_back(execution);
   touch();
   if (!current_ && !replaying_) begin_next();

@@ -35,7 +35,8 @@ struct SessionSpec {
   std::map<std::string, std::string> env;
   std::vector<std::string> lost_env;  // names whose values went with an earlier front
   std::optional<std::uint64_t> seed;
-  std::string policy = "native";
+  Policy policy = Policy::native;
+  std::vector<std::string> imports;  // modules that the policy allows besides its own
   std::string isolation = "process";
 };
 

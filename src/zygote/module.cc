@@ -141,10 +141,21 @@ PyObject* environment_object(const wire::Environment& environment) {
 
 PyObject* none() { return Py_NewRef(Py_None); }
 
+PyObject* list_object(const std::vector<std::string>& texts) {
+  Ref list(PyList_New(0));
+  for (const std::string& text : texts) {
+    const Ref item(text_object(text));
+    if (item == nullptr || PyList_Append(list.get(), item.get()) != 0) return nullptr;
+  }
+  return list.release();
+}
+
 PyObject* setup_object(const wire::Setup& setup) {
   Ref body(PyDict_New());
   if (!put(body.get(), "env", environment_object(setup.environment)) ||
-      !put(body.get(), "seed", setup.seed ? PyLong_FromUnsignedLongLong(*setup.seed) : none()))
+      !put(body.get(), "seed", setup.seed ? PyLong_FromUnsignedLongLong(*setup.seed) : none()) ||
+      !put(body.get(), "policy", text_object(std::string(to_string(setup.policy)))) ||
+      !put(body.get(), "imports", list_object(setup.imports)))
     return nullptr;
   return Py_BuildValue("(siN)", "setup", 0, body.release());
 }

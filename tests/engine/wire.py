@@ -116,6 +116,20 @@ def frames(kind: int, execution: int, payload: bytes) -> list[bytes]:
     return out
 
 
+def setup_payload(
+    env: dict[str, str] | None = None,
+    seed: int | None = None,
+    policy: int = 0,
+    imports: tuple[str, ...] = (),
+) -> bytes:
+    return (
+        environment(env)
+        + struct.pack("<BQ", int(seed is not None), seed or 0)
+        + struct.pack("<BH", policy, len(imports))
+        + b"".join(blob(name) for name in imports)
+    )
+
+
 def execute_payload(
     code: bytes | str,
     stdin: bytes | None = None,

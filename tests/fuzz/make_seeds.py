@@ -25,8 +25,8 @@ def environment(**variables: bytes) -> bytes:
 
 
 MESSAGES = {
-    "setup": (SETUP, environment(A=b"1", LANG=b"C.UTF-8") + pack("<BQ", 1, 7)),
-    "setup_empty": (SETUP, environment() + pack("<BQ", 0, 0)),
+    "setup": (SETUP, environment(A=b"1", LANG=b"C.UTF-8") + pack("<BQBH", 1, 7, 1, 1) + text(b"decimal")),
+    "setup_empty": (SETUP, environment() + pack("<BQBH", 0, 0, 0, 0)),
     "execute": (
         EXECUTE,
         text(b"x = 1\nx") + b"\x01" + text(b"line\n") + environment(K=b"v") + pack("<Q", 1 << 20),

@@ -213,6 +213,16 @@ std::variant<Reset, Mistakes> read_reset(const json::object& object, const json:
                           json::object{{"max_length", kMaxName}}});
     else reset.episode = std::string(episode->as_string());
   }
+  if (const json::value* backend = object.if_contains("executor_backend");
+      backend != nullptr && !backend->is_null()) {
+    if (backend->is_string()) reset.policy = policy_from(backend->as_string());
+    if (!reset.policy)
+      mistakes.push_back({"literal_error",
+                          at(prefix, "executor_backend"),
+                          "Input should be 'native', 'restrictedpython' or 'smolagents'",
+                          *backend,
+                          {}});
+  }
   read_wishes(object, prefix, reset.wishes, mistakes);
   if (!mistakes.empty()) return mistakes;
   return reset;

@@ -50,6 +50,7 @@ std::variant<Action, Mistakes> read_action(const json::object& object);
 struct Reset {
   std::optional<std::uint64_t> seed;
   std::optional<std::string> episode;
+  std::optional<Policy> policy;  // `executor_backend`
   Wishes wishes;  // of every step
 };
 // `prefix`: where the object stands in what was sent, for the mistakes' places.

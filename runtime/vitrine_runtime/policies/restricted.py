@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The policy `restricted`: real CPython, compiled through RestrictedPython, behind guards."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from ..cell import FUTURES
+from ..sealed import __builtins__  # noqa: F401
+from . import strings
+from .guards import Guards
+from .modules import AllowList
+from .transformer import Transformer
+from .violation import PolicyViolation, refuse, take_first
+
+if TYPE_CHECKING:
+    from ..session import Session
+
+_ANNOTATIONS = 0x1000000  # __future__.annotations.compiler_flag
+
+
+class Restricted:
+    """Of one session; installed in its worker before the first cell."""
+
+    name = "restricted"
+    interprets = False
+
+    def __init__(self, session: Session, imports: list[str]) -> None:
+        self._allowed = AllowList(imports)
+        guards = Guards(self._allowed, session.namespace.names)
+        session.namespace.builtins = guards.builtins(session.display, session.display.clear_output)
+        self.notes = [
+            f"imports: {', '.join(self._allowed.never)} is never allowed under the policy "
+            "restricted; use the policy native for it"
+        ] if self._allowed.never else []  # fmt: skip
+        strings.close(session.imports)
+        # A file of the session's own would run with no guards.
+        sys.path[:] = [place for place in sys.path if place not in ("", ".")]
+
+    def admit(self, tree: ast.Module, futures: int) -> ast.Module:
+        """The cell as it may run. Raises PolicyViolation."""
+        take_first()
+        texts = bool(futures & FUTURES & _ANNOTATIONS) or any(
+            isinstance(one, ast.ImportFrom)
+            and one.module == "__future__"
+            and any(alias.name == "annotations" for alias in one.names)
+            for one in tree.body[:5]
+        )
+        return Transformer(texts).visit(tree)  # type: ignore[no-any-return]
+
+    def run(self, source: str) -> object:
+        raise RuntimeError("cells of this policy are compiled")
+
+    def refuse_magic(self, source: str) -> NoReturn:
+        line = next((i for i, text in enumerate(source.split("\n"), 1) if text.strip()), 1)
+        for i, text in enumerate(source.split("\n"), 1):
+            if text.lstrip()[:1] in ("!", "%"):
+                line = i
+                break
+        take_first()
+        refuse(
+            "shell",
+            "shell commands and magics are not allowed",
+            "allowed is plain Python; packages are asked for when the session is created",
+            line,
+        )
+
+    def refusal(self, error: BaseException | None) -> PolicyViolation | None:
+        """Whether the policy refused something of the cell that ended with `error`."""
+        first = take_first()
+        if isinstance(error, PolicyViolation):
+            return error
+        return first

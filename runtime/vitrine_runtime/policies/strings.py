@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text that others would run as code: format strings, annotations, expressions of libraries."""
+
+from __future__ import annotations
+
+import ast
+import string
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..imports import ImportHooks
+from ..sealed import __builtins__  # noqa: F401
+from .names import check_attribute, is_special_form
+from .violation import refuse
+
+if TYPE_CHECKING:
+    from .guards import Guards
+
+_TCL_WORDS = frozenset(("tk", "wm", "winfo", "font", "ttk::style", "ttk::setTheme", "grid", "pack"))
+_IN_ANNOTATIONS = (
+    ast.Expression, ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Constant,
+    ast.BinOp, ast.BitOr, ast.Load, ast.Starred, ast.UnaryOp, ast.USub,
+)  # fmt: skip
+
+
+class Formatter(string.Formatter):
+    """str.format that reaches attributes and items the way code does."""
+
+    def __init__(self, guards: Guards) -> None:
+        self._guards = guards
+
+    def get_field(
+        self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Any, Any]:
+        import _string
+
+        first, rest = _string.formatter_field_name_split(field_name)
+        value = self.get_value(first, args, kwargs)
+        for is_attribute, name in rest:
+            if is_attribute:
+                check_attribute(name)
+                value = self._guards.attribute(value, name)
+            else:
+                value = self._guards.item(value, name)
+        return value, first
+
+
+def guarded(guards: Guards, obj: Any, name: str) -> Any:
+    """A stand-in for obj.name where that takes text as code; None where it does not."""
+    kind = type(obj)
+    if name in ("format", "format_map"):
+        if issubclass(kind, str):
+            return _format(guards, name, obj)
+        if issubclass(kind, type) and issubclass(obj, str):
+            return lambda text, *args, **kwargs: _format(guards, name, text)(*args, **kwargs)
+        return None
+    module = sys.modules.get(getattr(obj, "__name__", "")) if name == "load" else None
+    if module is obj and module is not None and module.__name__ == "numpy":
+        return _load(obj.load)
+    family = kind.__module__.partition(".")[0]
+    if name in ("eval", "query"):
+        if family == "pandas" or (module_name(obj) or "").partition(".")[0] == "pandas":
+            return _pandas(getattr(obj, name))
+    if name in ("eval", "evalfile", "call", "createcommand"):
+        if kind.__name__ == "tkapp" or family in ("tkinter", "turtle") or _is_widget(obj):
+            return _tcl(getattr(obj, name), name)
+    return None
+
+
+def module_name(obj: object) -> str | None:
+    return getattr(obj, "__name__", None) if type(obj) is type(sys) else None
+
+
+def _is_widget(obj: object) -> bool:
+    tkinter = sys.modules.get("tkinter")
+    return tkinter is not None and isinstance(obj, tkinter.Misc)
+
+
+def _format(guards: Guards, name: str, text: str) -> Callable[..., str]:
+    formatter = Formatter(guards)
+    if name == "format_map":
+        return lambda mapping: formatter.vformat(text, (), mapping)
+    return lambda *args, **kwargs: formatter.vformat(text, args, kwargs)
+
+
+def _load(load: Any) -> Callable[..., Any]:
+    def numpy_load(file: Any, *arguments: Any, **options: Any) -> Any:
+        if options.get("allow_pickle") or len(arguments) > 1:
+            refuse(
+                "expression", "numpy.load(allow_pickle=True) is not allowed", "save plain arrays"
+            )
+        return load(file, *arguments, **options)
+
+    return numpy_load
+
+
+def _pandas(method: Any) -> Callable[..., Any]:
+    def checked(expr: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(expr, str):
+            text = expr.replace(" ", "")
+            at = [i for i, char in enumerate(text) if char == "@"]
+            reaches = any("." in text[i:].partition(")")[0].partition(",")[0] for i in at)
+            if "__" in text or "import" in text or (at and reaches):
+                refuse(
+                    "expression",
+                    "this text reaches beyond columns and variables",
+                    "allowed are columns, @variables, comparisons and arithmetic",
+                )
+        return method(expr, *arguments, **options)
+
+    return checked
+
+
+def _tcl(method: Any, name: str) -> Callable[..., Any]:
+    def checked(*arguments: Any) -> Any:
+        first = str(arguments[0]) if arguments else ""
+        fine = first.startswith("tk::PlaceWindow") and not set(first) & set("[];$")
+        if name == "call":
+            fine = first in _TCL_WORDS or first.startswith(".")
+        if not fine:
+            refuse("expression", f"Tcl's {first[:40]!r} is not allowed", "use tkinter's methods")
+        return method(*arguments)
+
+    return checked
+
+
+def check_annotation(text: str) -> None:
+    """An annotation given as text: names, dots and brackets."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError):
+        return  # whoever evaluates it says so
+    for node in ast.walk(tree):
+        if type(node) not in _IN_ANNOTATIONS or (
+            isinstance(node, ast.Attribute) and node.attr.startswith("_")
+        ):
+            refuse(
+                "expression",
+                f"the annotation {text[:60]!r} does more than name a type",
+                "allowed are names, dots, brackets and |",
+            )
+        if isinstance(node, ast.Name) and is_special_form(node.id):
+            refuse("name", f"the name {node.id!r} is not allowed", "name a type")
+
+
+def close(hooks: ImportHooks) -> None:
+    """In the worker: what evaluates text deep inside libraries asks first."""
+    import typing
+
+    make = typing.ForwardRef.__init__
+
+    def checked(self: Any, arg: Any, *arguments: Any, **options: Any) -> None:
+        if isinstance(arg, str):
+            check_annotation(arg)
+        make(self, arg, *arguments, **options)
+
+    typing.ForwardRef.__init__ = checked  # type: ignore[method-assign]
+    hooks.after("sympy.parsing.sympy_parser", _close_sympy)
+
+
+def _close_sympy(parser: Any) -> None:
+    evaluate = parser.eval_expr
+
+    def checked(code: str, local_dict: Any, global_dict: Any) -> Any:
+        for node in ast.walk(ast.parse(code.strip(), mode="eval")):
+            bad = isinstance(node, (ast.Lambda, ast.NamedExpr)) or (
+                isinstance(node, ast.Attribute) and node.attr.startswith("_")
+            )
+            if isinstance(node, ast.Name):
+                bad = node.id.startswith("__") or node.id in _NOT_MATHEMATICS
+            if bad:
+                refuse("expression", "this text is more than a formula", "write a formula")
+        return evaluate(code, local_dict, global_dict)
+
+    parser.eval_expr = checked
+
+
+_NOT_MATHEMATICS = frozenset(
+    "eval exec open compile getattr setattr delattr vars globals locals dir type object input "
+    "breakpoint help memoryview".split()
+)
