@@ -25,7 +25,10 @@ def environment(**variables: bytes) -> bytes:
 
 
 MESSAGES = {
-    "setup": (SETUP, environment(A=b"1", LANG=b"C.UTF-8") + pack("<BQBH", 1, 7, 1, 1) + text(b"decimal")),
+    "setup": (
+        SETUP,
+        environment(A=b"1", LANG=b"C.UTF-8") + pack("<BQBH", 1, 7, 1, 1) + text(b"decimal"),
+    ),
     "setup_empty": (SETUP, environment() + pack("<BQBH", 0, 0, 0, 0)),
     "execute": (
         EXECUTE,

@@ -37,6 +37,8 @@ HARMLESS = frozenset(
      slice, type(None), MethodType)
 )  # fmt: skip
 
+MOST_KINDS = 1000  # remembered: a cell in a loop may make classes without end
+
 REFUSED_BUILTINS = {
     "open": "read files with pandas, numpy or PIL, and write with their methods",
     "eval": "write the expression itself; json.loads and decimal.Decimal read text",
@@ -57,6 +59,7 @@ class Guards:
     def __init__(self, allowed: AllowList, names: dict[str, Any]) -> None:
         self._allowed = allowed
         self._names = names
+        self._writable: set[type] = set(HARMLESS)  # kinds of objects whose attributes may be set
         self._closed = {
             id(getattr(builtins, name)): name
             for name in ("open", "eval", "exec", "compile", "globals", "locals", "__import__")
@@ -117,7 +120,7 @@ class Guards:
     def write(self, obj: Any) -> Any:
         """The object, if its attributes and items may be set."""
         kind = type(obj)
-        if kind in HARMLESS:
+        if kind in self._writable:
             return obj
         if is_module(obj):
             refuse(
@@ -133,6 +136,10 @@ class Guards:
             )
         if kind is FunctionType and obj.__module__ != "__main__":
             refuse("write", "a function of a module cannot be changed", "wrap it in one of yours")
+        if not issubclass(kind, type) and kind is not FunctionType:
+            if len(self._writable) > MOST_KINDS:
+                self._writable = set(HARMLESS)
+            self._writable.add(kind)
         return obj
 
     def class_of(self, obj: object) -> type:

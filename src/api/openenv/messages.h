@@ -13,6 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "model/session.h"
+
 namespace vitrine::api::openenv {
 
 namespace json = boost::json;
