@@ -109,8 +109,8 @@ std::string Metrics::text(const session::Registry& registry, const Server& serve
   head(out, "vitrine_policy_refusals_total", "counter", "What a language policy refused, by rule.");
   for (const auto& [key, count] : refusals_)
     line(out, "vitrine_policy_refusals_total",
-         "policy=\"" + std::string(to_string(key.first)) + "\",rule=\"" +
-             std::string(key.second) + "\"",
+         "policy=\"" + std::string(to_string(key.first)) + "\",rule=\"" + std::string(key.second) +
+             "\"",
          static_cast<double>(count));
   head(out, "vitrine_create_seconds", "histogram", "Requests that created a session.");
   out += create_.text("vitrine_create_seconds", "");

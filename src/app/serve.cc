@@ -240,8 +240,8 @@ int serve(const ServeOptions& options) {
       if (setting.name == std::string(name) && settings.values.contains(name))
         words.insert(words.end(), {flag_of(setting), settings.values.at(name)});
   if (options.ephemeral) words.emplace_back("--ephemeral");
-  words.insert(words.end(), {"--", "--data", data, "--auth", auth, "--reward", *rules, "--policy",
-                             *policy});
+  words.insert(words.end(),
+               {"--", "--data", data, "--auth", auth, "--reward", *rules, "--policy", *policy});
   if (settings.values.contains("history"))
     words.insert(words.end(), {"--history", settings.values.at("history")});
   if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});

@@ -67,7 +67,8 @@ void add_target(CLI::App& command, Target& target) {
       ->type_size(1)
       ->allow_extra_args(false);
   command
-      .add_option("--policy", target.policy, "what the language may do: native, restricted, smolagents")
+      .add_option("--policy", target.policy,
+                  "what the language may do: native, restricted, smolagents")
       ->check(CLI::IsMember({"native", "restricted", "restrictedpython", "smolagents"}))
       ->option_text("NAME");
   command.add_option("--import", target.imports, "a module the policy allows too, again for more")

@@ -21,9 +21,9 @@ std::optional<Outcome> outcome_from(std::string_view name) {
 }
 
 std::string_view rule_of(const ExecRecord& record) {
-  static constexpr std::array<std::string_view, 9> kRules{
-      "attribute", "builtin", "expression", "import", "module",
-      "name",      "shell",   "smolagents", "write"};
+  static constexpr std::array<std::string_view, 9> kRules{"attribute", "builtin",    "expression",
+                                                          "import",    "module",     "name",
+                                                          "shell",     "smolagents", "write"};
   if (record.outcome != Outcome::policy) return "";
   if (record.error)
     for (std::string_view rule : kRules)

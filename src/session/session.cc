@@ -110,10 +110,8 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
     send_message(wire::Type::resume, 0, "");
   } else {
     last_number_ = 0;
-    const wire::Setup setup{.environment = spec.env,
-                            .seed = spec.seed,
-                            .policy = spec.policy,
-                            .imports = spec.imports};
+    const wire::Setup setup{
+        .environment = spec.env, .seed = spec.seed, .policy = spec.policy, .imports = spec.imports};
     if (!spec.env.empty() || spec.seed || spec.policy != Policy::native)
       send_message(wire::Type::setup, 0, setup.encode());
   }

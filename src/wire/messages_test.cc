@@ -242,8 +242,17 @@ TEST(Environment, MayComeInAnyOrder) {
 }
 
 TEST(Environment, DoesNotSetAVariableTwice) {
-  EXPECT_FALSE(SetupMessage::decode(
-      Writer().u16(2).bytes("A").bytes("1").bytes("A").bytes("2").u8(0).u64(0).u8(0).u16(0).take()));
+  EXPECT_FALSE(SetupMessage::decode(Writer()
+                                        .u16(2)
+                                        .bytes("A")
+                                        .bytes("1")
+                                        .bytes("A")
+                                        .bytes("2")
+                                        .u8(0)
+                                        .u64(0)
+                                        .u8(0)
+                                        .u16(0)
+                                        .take()));
 }
 
 TEST(Environment, RefusesVariablesThatChangeHowProgramsAreLoaded) {

@@ -53,7 +53,7 @@ struct Reset {
   std::optional<std::uint64_t> seed;
   std::optional<std::string> episode;
   std::optional<Policy> policy;  // `executor_backend`
-  Wishes wishes;  // of every step
+  Wishes wishes;                 // of every step
 };
 // `prefix`: where the object stands in what was sent, for the mistakes' places.
 std::variant<Reset, Mistakes> read_reset(const json::object& object, const json::array& prefix);
