@@ -11,9 +11,9 @@ from .violation import refuse
 STDLIB = """
 __future__ abc array asyncio base64 binascii bisect calendar cmath collections colorsys
 concurrent.futures contextlib contextvars copy csv dataclasses datetime decimal difflib enum
-fractions functools graphlib hashlib heapq hmac html io ipaddress itertools json keyword math
-numbers operator pprint queue random re secrets statistics string struct textwrap threading time
-traceback types typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zlib
+fractions functools graphlib hashlib heapq hmac html io ipaddress itertools json keyword logging
+math numbers operator pprint queue random re secrets statistics string struct textwrap threading
+time traceback types typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zlib
 zoneinfo
 """
 DATA = """
@@ -40,7 +40,9 @@ CLOSED = frozenset(
     pandas.io.pickle pandas.io.common matplotlib.testing matplotlib.sphinxext scipy._lib
     sympy.utilities.autowrap sympy.utilities.lambdify sympy.external sympy.testing
     sympy.plotting.experimental_lambdify concurrent.futures.process rich.traceback
-    tqdm.cli pygame.tests pygame.examples networkx.utils.backends
+    PIL.ImageMath logging.config yaml.loader yaml.constructor yaml.cyaml pydantic.v1 pydantic.plugin
+    pydantic.mypy pydantic.deprecated patsy.eval tqdm.cli pygame.tests pygame.examples
+    networkx.utils.backends
     """.split()
 )
 # Single names: what to do instead.
@@ -67,7 +69,9 @@ CLOSED_NAMES: dict[str, dict[str, str]] = {
     "concurrent.futures": {"ProcessPoolExecutor": "ThreadPoolExecutor"},
     "sympy": {"lambdify": "expr.subs(...) and expr.evalf()"},
     "typing": {"ForwardRef": "strings as annotations"},
-    "pydantic": {"PickleError": "other errors"},
+    "pydantic": {"ImportString": "the objects themselves"},
+    "pydantic.types": {"ImportString": "the objects themselves"},
+    "PIL": {"ImageMath": "PIL.ImageChops, and numpy arrays"},
 }  # fmt: skip
 
 _HINTS = {

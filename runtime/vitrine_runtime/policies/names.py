@@ -14,7 +14,7 @@ imod imul index init init_subclass instancecheck int invert ior ipow irshift isu
 ixor le len length_hint lshift lt matmul missing mod mul ne neg new next or pos post_init pow
 prepare radd rand rdivmod repr reversed rfloordiv rlshift rmatmul rmod rmul ror round rpow rrshift
 rshift rsub rtruediv rxor set set_name setattr setitem setstate sizeof str sub subclasscheck
-subclasshook truediv trunc xor array array_ufunc array_function array_priority array_interface
+subclasshook truediv trunc xor array array_ufunc array_function array_priority
 rich_repr rich_console pydantic_init_subclass html
 """
 _FACTS = "name qualname doc module annotations match_args slots hash weakref debug"
@@ -68,7 +68,7 @@ INSPECTION = frozenset(
 PROGRAMS = frozenset(
     """
     subprocess_exec subprocess_shell create_subprocess_exec create_subprocess_shell ctypes
-    enable_load_extension load_extension read_pickle
+    enable_load_extension load_extension read_pickle as_strided parse_raw parse_file unsafe_eval
     """.split()
 )
 # Names that mean something harmful on some objects only; asked at run time.

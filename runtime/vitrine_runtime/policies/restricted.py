@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..cell import FUTURES
 from ..sealed import __builtins__  # noqa: F401
@@ -18,6 +18,7 @@ from .violation import PolicyViolation, refuse, take_first
 if TYPE_CHECKING:
     from ..session import Session
 
+DEEPEST = 10_000  # calls, while a cell is looked at
 _ANNOTATIONS = 0x1000000  # __future__.annotations.compiler_flag
 
 
@@ -30,12 +31,13 @@ class Restricted:
     def __init__(self, session: Session, imports: list[str]) -> None:
         self._allowed = AllowList(imports)
         guards = Guards(self._allowed, session.namespace.names)
-        session.namespace.builtins = guards.builtins(session.display, session.display.clear_output)
+        self._builtins = guards.builtins(session.display, session.display.clear_output)
+        session.namespace.builtins = self._builtins
         self.notes = [
             f"imports: {', '.join(self._allowed.never)} is never allowed under the policy "
             "restricted; use the policy native for it"
         ] if self._allowed.never else []  # fmt: skip
-        strings.close(session.imports)
+        strings.close(session.imports, self._evaluate)
         # A file of the session's own would run with no guards.
         sys.path[:] = [place for place in sys.path if place not in ("", ".")]
 
@@ -48,7 +50,22 @@ class Restricted:
             and any(alias.name == "annotations" for alias in one.names)
             for one in tree.body[:5]
         )
-        return Transformer(texts).visit(tree)  # type: ignore[no-any-return]
+        return self._transformed(tree, texts)
+
+    def _transformed(self, tree: Any, texts: bool) -> Any:
+        """A chain of a thousand sums is a tree a thousand deep."""
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, DEEPEST))
+        try:
+            return Transformer(texts).visit(tree)
+        finally:
+            sys.setrecursionlimit(limit)
+
+    def _evaluate(self, text: str, globals: Any, locals: Any) -> Any:
+        """An expression that a library was given as text."""
+        tree = self._transformed(ast.parse(text.strip(), mode="eval"), False)
+        names = {**globals, "__builtins__": self._builtins}
+        return eval(compile(tree, "<formula>", "eval"), names, locals)
 
     def run(self, source: str) -> object:
         raise RuntimeError("cells of this policy are compiled")
@@ -70,6 +87,8 @@ class Restricted:
     def refusal(self, error: BaseException | None) -> PolicyViolation | None:
         """Whether the policy refused something of the cell that ended with `error`."""
         first = take_first()
+        if isinstance(error, KeyboardInterrupt):
+            return None
         if isinstance(error, PolicyViolation):
             return error
         return first

@@ -17,6 +17,8 @@ from .violation import refuse
 if TYPE_CHECKING:
     from .guards import Guards
 
+Evaluate = Callable[[str, Any, Any], Any]
+
 _TCL_WORDS = frozenset(("tk", "wm", "winfo", "font", "ttk::style", "ttk::setTheme", "grid", "pack"))
 _IN_ANNOTATIONS = (
     ast.Expression, ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Constant,
@@ -144,8 +146,11 @@ def check_annotation(text: str) -> None:
             refuse("name", f"the name {node.id!r} is not allowed", "name a type")
 
 
-def close(hooks: ImportHooks) -> None:
-    """In the worker: what evaluates text deep inside libraries asks first."""
+def close(hooks: ImportHooks, evaluate: Evaluate) -> None:
+    """In the worker: what runs text as code, deep inside libraries, asks first.
+
+    `evaluate(text, globals, locals)` runs an expression under the policy.
+    """
     import typing
 
     make = typing.ForwardRef.__init__
@@ -156,27 +161,20 @@ def close(hooks: ImportHooks) -> None:
         make(self, arg, *arguments, **options)
 
     typing.ForwardRef.__init__ = checked  # type: ignore[method-assign]
-    hooks.after("sympy.parsing.sympy_parser", _close_sympy)
 
+    def close_sympy(parser: Any) -> None:
+        parser.eval_expr = evaluate
 
-def _close_sympy(parser: Any) -> None:
-    evaluate = parser.eval_expr
+    def close_patsy(formulas: Any) -> None:
+        def run(self: Any, expr: str, source_name: str = "", inner_namespace: Any = None) -> Any:
+            spaces = [inner_namespace or {}, *self._namespaces]
+            return evaluate(expr, {}, formulas.VarLookupDict(spaces))
 
-    def checked(code: str, local_dict: Any, global_dict: Any) -> Any:
-        for node in ast.walk(ast.parse(code.strip(), mode="eval")):
-            bad = isinstance(node, (ast.Lambda, ast.NamedExpr)) or (
-                isinstance(node, ast.Attribute) and node.attr.startswith("_")
-            )
-            if isinstance(node, ast.Name):
-                bad = node.id.startswith("__") or node.id in _NOT_MATHEMATICS
-            if bad:
-                refuse("expression", "this text is more than a formula", "write a formula")
-        return evaluate(code, local_dict, global_dict)
+        formulas.EvalEnvironment.eval = run
 
-    parser.eval_expr = checked
+    def close_tkinter(tkinter: Any) -> None:
+        tkinter.Tk.readprofile = lambda *arguments: None  # it runs files of the home directory
 
-
-_NOT_MATHEMATICS = frozenset(
-    "eval exec open compile getattr setattr delattr vars globals locals dir type object input "
-    "breakpoint help memoryview".split()
-)
+    hooks.after("sympy.parsing.sympy_parser", close_sympy)
+    hooks.after("patsy.eval", close_patsy)
+    hooks.after("tkinter", close_tkinter)
