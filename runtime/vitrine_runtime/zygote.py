@@ -56,7 +56,7 @@ def warm(variant: str) -> None:
 
 def _load_policy() -> None:
     """The modules of the policy `restricted`: 1.4 MB, once for all sessions, and a session of that
-    policy starts as fast as any other. smolagents is 40 MB: its sessions load it themselves."""
+    policy starts as fast as any other. smolagents is 32 MB: its sessions load it themselves."""
     try:
         importlib.import_module("vitrine_runtime.policies.restricted")
     except ModuleNotFoundError as error:

@@ -13,8 +13,8 @@ __future__ abc array asyncio base64 binascii bisect calendar cmath collections c
 concurrent.futures contextlib contextvars copy csv dataclasses datetime decimal difflib enum
 fractions functools graphlib hashlib heapq hmac html io ipaddress itertools json keyword logging
 math numbers operator pprint queue random re secrets statistics string struct textwrap threading
-time traceback types typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zlib
-zoneinfo
+time traceback types typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree
+zlib zoneinfo
 """
 DATA = """
 numpy pandas scipy sklearn statsmodels sympy networkx matplotlib mpl_toolkits pylab seaborn PIL
