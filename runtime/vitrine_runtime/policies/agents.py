@@ -74,7 +74,12 @@ class Smolagents:
     def run(self, source: str) -> object:
         """The value of a last expression, or of final_answer()."""
         self._source = source
-        done = self._executor(source)
+        try:
+            done = self._executor(source)
+        except self._error as error:
+            # Its text says where; what stands in the traceback is the interpreter's own.
+            error.__suppress_context__, error.__traceback__ = True, None
+            raise
         if done.is_final_answer or _ends_with_expression(source):
             return done.output
         return None

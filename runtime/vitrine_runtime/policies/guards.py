@@ -92,7 +92,8 @@ class Guards:
             if name not in OF_MODULES:
                 _refuse_private(obj, name)
             return getattr(obj, name)
-        if type(obj).__module__.partition(".")[0] == "vitrine_runtime":
+        owner = type(obj).__module__
+        if type(owner) is str and owner.startswith("vitrine_runtime"):
             _refuse_private(obj, name)
         if is_special_form(name):
             if name in ("__getattribute__", "__setattr__", "__delattr__"):

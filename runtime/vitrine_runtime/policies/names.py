@@ -51,7 +51,6 @@ VARIABLES = (
         (
             "__all__", "__version__", "__author__", "__email__", "__license__", "__copyright__",
             "__credits__", "__status__", "__maintainer__", "__date__", "__title__", "__class__",
-            "__", "___",
         )
     )
 )  # fmt: skip

@@ -20,6 +20,8 @@ class PolicyViolation(BaseException):
         super().__init__(f"{rule}: {where}{what}; {allowed}")
 
 
+PolicyViolation.__module__ = "builtins"  # tracebacks name it as plainly as other errors
+
 # The first refusal of the running cell. A cell that catches it has still tried.
 _first: list[PolicyViolation] = []
 
