@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..cell import FUTURES
@@ -37,7 +38,7 @@ class Restricted:
             f"imports: {', '.join(self._allowed.never)} is never allowed under the policy "
             "restricted; use the policy native for it"
         ] if self._allowed.never else []  # fmt: skip
-        strings.close(session.imports, self._evaluate)
+        strings.close(session.imports, self)
         # A file of the session's own would run with no guards.
         sys.path[:] = [place for place in sys.path if place not in ("", ".")]
 
@@ -65,11 +66,25 @@ class Restricted:
         finally:
             sys.setrecursionlimit(limit)
 
-    def _evaluate(self, text: str, globals: Any, locals: Any) -> Any:
-        """An expression that a library was given as text."""
+    # -- text that libraries take for code; see `strings`
+
+    def evaluate(self, text: str, globals: Any, locals: Any) -> Any:
+        return eval(self.compiled(text), self.namespace(globals), locals)
+
+    def compiled(self, text: str) -> CodeType:
         tree = self._transformed(ast.parse(text.strip(), mode="eval"), False)
-        names = {**globals, "__builtins__": self._builtins}
-        return eval(compile(tree, "<formula>", "eval"), names, locals)
+        return compile(tree, "<text>", "eval")
+
+    def namespace(self, names: Any) -> dict[str, Any]:
+        return {**names, "__builtins__": self._builtins}
+
+    def owns(self, names: Any) -> bool:
+        """Names of the user's, and not of a library."""
+        return names.get("__builtins__", self._builtins) is self._builtins
+
+    def check_namespace(self, module: Any) -> None:
+        if type(module) is str and module != "__main__":
+            self._allowed.check_import(module)
 
     def run(self, source: str) -> object:
         raise RuntimeError("cells of this policy are compiled")

@@ -7,7 +7,8 @@ import ast
 import string
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from types import CodeType
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..imports import ImportHooks
 from ..sealed import __builtins__  # noqa: F401
@@ -17,7 +18,16 @@ from .violation import refuse
 if TYPE_CHECKING:
     from .guards import Guards
 
-Evaluate = Callable[[str, Any, Any], Any]
+
+class Evaluates(Protocol):
+    """The policy, as far as text is concerned."""
+
+    def evaluate(self, text: str, globals: Any, locals: Any) -> Any: ...
+    def compiled(self, text: str) -> CodeType: ...
+    def owns(self, names: Any) -> bool: ...
+    def namespace(self, names: Any) -> dict[str, Any]: ...
+    def check_namespace(self, module: Any) -> None: ...
+
 
 _TCL_WORDS = frozenset(("tk", "wm", "winfo", "font", "ttk::style", "ttk::setTheme", "grid", "pack"))
 _IN_ANNOTATIONS = (
@@ -146,21 +156,10 @@ def check_annotation(text: str) -> None:
             refuse("name", f"the name {node.id!r} is not allowed", "name a type")
 
 
-def close(hooks: ImportHooks, evaluate: Evaluate) -> None:
-    """In the worker: what runs text as code, deep inside libraries, asks first.
-
-    `evaluate(text, globals, locals)` runs an expression under the policy.
-    """
-    import typing
-
-    make = typing.ForwardRef.__init__
-
-    def checked(self: Any, arg: Any, *arguments: Any, **options: Any) -> None:
-        if isinstance(arg, str):
-            check_annotation(arg)
-        make(self, arg, *arguments, **options)
-
-    typing.ForwardRef.__init__ = checked  # type: ignore[method-assign]
+def close(hooks: ImportHooks, policy: Evaluates) -> None:
+    """In the worker: what runs text as code, deep inside libraries, asks first."""
+    _close_annotations(policy)
+    evaluate = policy.evaluate
 
     def close_sympy(parser: Any) -> None:
         parser.eval_expr = evaluate
@@ -178,3 +177,40 @@ def close(hooks: ImportHooks, evaluate: Evaluate) -> None:
     hooks.after("sympy.parsing.sympy_parser", close_sympy)
     hooks.after("patsy.eval", close_patsy)
     hooks.after("tkinter", close_tkinter)
+
+
+def _close_annotations(policy: Evaluates) -> None:
+    """Annotations given as text, by future statements too, are evaluated behind the guards."""
+    import typing
+
+    evaluate = typing.ForwardRef._evaluate
+
+    def evaluated(self: Any, globalns: Any, localns: Any, *rest: Any, **options: Any) -> Any:
+        module = sys.modules.get(getattr(self, "__forward_module__", None) or "")
+        if module is not None:
+            globalns = vars(module)
+        spaces = [space for space in (globalns, localns) if space]
+        # Of a class they are its own names and those of its module, in either order.
+        names = next((one for one in spaces if "__builtins__" in one), {})
+        if _asked_by_a_cell():
+            for space in spaces:
+                policy.check_namespace(space.get("__name__"))
+        elif not policy.owns(names):
+            check_annotation(self.__forward_arg__)
+            return evaluate(self, globalns, localns, *rest, **options)
+        self.__forward_module__ = None
+        self.__forward_code__ = policy.compiled(self.__forward_arg__)
+        return evaluate(self, policy.namespace(globalns or {}), localns, *rest, **options)
+
+    typing.ForwardRef._evaluate = evaluated  # type: ignore[method-assign]
+
+
+def _asked_by_a_cell() -> bool:
+    """Whether it is the user's own code that called `typing`, and no library."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_globals.get("__name__")
+        if name not in ("typing", "typing_extensions", __name__):
+            return bool(frame.f_code.co_filename.startswith("<cell "))
+        frame = frame.f_back
+    return False
