@@ -253,6 +253,20 @@ def test_the_server_has_a_default(start: Callable[..., Server]) -> None:
     assert server.post("/v1/run", {"code": "open('x')"}).json["outcome"] == "policy"
 
 
+def test_openenv_chooses_at_reset(server: Server) -> None:
+    answer = server.post("/reset", {"executor_backend": "restrictedpython"})
+    assert answer.status == 200, answer
+    cookie = {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
+
+    step = server.post("/step", {"action": {"code": "import os"}}, headers=cookie)
+
+    assert step.status == 200, step
+    observation = step.json["observation"]
+    assert observation["exit_code"] == 1
+    assert "PolicyViolation: import: line 1" in observation["stderr"]
+    assert server.post("/reset", {"executor_backend": "wild"}).status == 422
+
+
 # -- the ancestors' stories
 
 
