@@ -97,7 +97,7 @@ FEATURES = [
     _feature("modules", "matplotlib", "import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nax.plot([1, 2], [3, 4])\nax.set_title('t')\nplt.show()\nprint('yes')", S),
     _feature("modules", "sympy, scipy", "import sympy as sp\nfrom scipy import optimize\nx = sp.symbols('x')\nr = optimize.brentq(lambda v: v - 2, 0, 5)\nprint('yes' if sp.diff(x ** 2, x) == 2 * x and abs(r - 2) < 1e-6 else 'no')", S),
     _feature("modules", "tkinter and turtle can be imported", "import tkinter as tk\nfrom tkinter import ttk, messagebox\nimport turtle\nprint('yes' if tk.TkVersion > 8 else 'no')", S),
-    _feature("modules", "threads", "import threading\nout = []\nt = threading.Thread(target=out.append, args=(1,))\nt.start()\nt.join()\nprint('yes' if out == [1] else 'no')", S),
+    _feature("modules", "threads", "import threading\nout = []\nt = threading.Thread(target=out.append, args=(1,))\nt.start()\nt.join()\nwith threading.Lock():\n    print('yes' if out == [1] else 'no')", S),
     _feature("closed", "open()", "with open('/tmp/x', 'w') as f:\n    f.write('a')\nprint('yes')", R, S),
     _feature("closed", "eval, exec, compile", "print('yes' if eval('1 + 1') == 2 else 'no')", R, S),
     _feature("closed", "import os, sys, subprocess", "import os, sys, subprocess\nprint('yes')", R, S),

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 from ..sealed import __builtins__  # noqa: F401
 from . import strings
-from .modules import CLOSED_NAMES, AllowList, is_module, name_of
+from .modules import CLOSED_NAMES, NEVER, AllowList, is_module, name_of
 from .names import (
     OF_MODULES,
     SPECIAL,
@@ -36,6 +36,12 @@ HARMLESS = frozenset(
     (int, float, complex, bool, str, bytes, bytearray, list, tuple, dict, set, frozenset, range,
      slice, type(None), MethodType)
 )  # fmt: skip
+
+_HOMED = (FunctionType, BuiltinFunctionType, type)
+# Locks and pure functions on paths come from modules that are closed themselves.
+NO_HOME = (NEVER - {"builtins", "vitrine_runtime", "signal", "posixpath", "_thread"}) | {
+    "pathlib", "shutil", "tempfile", "zipfile",
+}  # fmt: skip
 
 MOST_KINDS = 1000  # remembered: a cell in a loop may make classes without end
 
@@ -365,6 +371,8 @@ class Guards:
                     return value  # by another name: os.path is posixpath
                 self._allowed.check_module(value)
             return value
+        if is_module(obj) and type(value) in _HOMED:
+            self._check_home(name, value)
         number = id(value)
         closed = self._closed.get(number)
         if closed is not None:
@@ -375,6 +383,18 @@ class Guards:
         if type(value) is FrameType:
             refuse("attribute", "frames are not handed out", "format_exc() tells where it failed")
         return value
+
+    def _check_home(self, name: str, value: Any) -> None:
+        """A function or class that a module holds of another one: os.system under any roof."""
+        home = getattr(value, "__module__", None)
+        if type(home) is not str or home in self._allowed:
+            return
+        if home.partition(".")[0] in NO_HOME:
+            refuse(
+                "module",
+                f"{name!r} is of the module {home!r} and is not handed out",
+                "use what the module itself defines",
+            )
 
     def _table(self, obj: object, name: str) -> Any:
         """__dict__ of instances; a copy of annotations, which are code to others."""
