@@ -36,7 +36,13 @@ _codes: dict[str, object] = {}
 
 def install(imports: ImportHooks) -> None:
     imports.after("tkinter", _hook)
-    imports.after("tkinter.commondialog", lambda module: loops.blocks(module.Dialog.show))
+    imports.after("tkinter.commondialog", _hook_dialogs)
+    imports.after("turtle", lambda module: loops.blocks(module.TurtleScreenBase.mainloop))
+
+
+def _hook_dialogs(module: ModuleType) -> None:
+    loops.blocks(module.Dialog.show)
+    _codes["show"] = module.Dialog.show.__code__
 
 
 def _hook(module: ModuleType) -> None:
@@ -158,12 +164,7 @@ def close_dialogs(frame: FrameType | None) -> None:
         elif code is _codes.get("wait_variable"):
             app, name = local["self"].tk, str(local["name"])
             app.setvar(name, app.getvar(name))
+        elif code is _codes.get("show"):  # written in Tcl: as if it were cancelled
+            for app in _apps():
+                app.eval("foreach v {button selectFilePath selectColor} {set ::tk::Priv($v) {}}")
         frame = frame.f_back
-    for app in _apps():
-        try:  # dialogs written in Tcl: as if they were cancelled
-            app.eval(
-                "foreach v {button selectFilePath selectColor}"
-                " {if {[info exists ::tk::Priv($v)]} {set ::tk::Priv($v) {}}}"
-            )
-        except FAILURES:
-            pass
