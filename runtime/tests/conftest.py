@@ -54,7 +54,11 @@ def screen() -> Iterator[screens.Screen]:
 @pytest.fixture
 def onscreen(make: MakeSession, screen: screens.Screen) -> sessions.Session:
     """A bare session that sees the screen."""
-    environment = {"DISPLAY": screen.display, "SDL_AUDIODRIVER": "dummy", "XCOMPOSEFILE": "/dev/null"}
+    environment = {
+        "DISPLAY": screen.display,
+        "SDL_AUDIODRIVER": "dummy",
+        "XCOMPOSEFILE": "/dev/null",
+    }
     return make(env=environment)
 
 

@@ -172,8 +172,8 @@ class Session:
         patience: float = PATIENCE,
         look: Callable[[], Any] | None = None,
     ) -> Done:
-        """Reads until the current execution is finished; answers questions with `answers`, and looks
-        with `look` when its windows are painted."""
+        """Reads until the current execution is finished; answers questions with `answers`, and
+        looks with `look` when its windows are painted."""
         done = Done()
         self._look = look
         out, err = bytearray(), bytearray()

@@ -43,8 +43,7 @@ ROWS = {
     + "def tick():\n    sum(range(200_000))\n    root.after(1, tick)\ntick()\nroot.mainloop()",
     "tk, a class": ROOT
     + "class App(tk.Frame):\n    def run(self):\n        self.mainloop()\nApp(root).run()",
-    "tk, its own loop": ROOT
-    + "import time\nwhile True:\n    root.update()\n    time.sleep(0.01)",
+    "tk, its own loop": ROOT + "import time\nwhile True:\n    root.update()\n    time.sleep(0.01)",
     "tk, a dialog": ROOT
     + "top = tk.Toplevel(root)\ntop.geometry('50x50+600+400')\nroot.wait_window(top)\nroot.mainloop()",
     "tk, a variable": ROOT + "value = tk.IntVar(root)\nroot.wait_variable(value)\nroot.mainloop()",
@@ -169,13 +168,18 @@ def test_a_caught_keyboard_interrupt_is_not_an_interruption(
 
 
 def test_an_interrupt_of_a_loop_is_one(onscreen: Session, screen: Screen) -> None:
-    onscreen.start(ROOT + "def tick():\n    root.after(5, tick)\ntick()\nroot.mainloop()", render_ms=500)
+    onscreen.start(
+        ROOT + "def tick():\n    root.after(5, tick)\ntick()\nroot.mainloop()", render_ms=500
+    )
     assert screen.waits_for(lambda: screen.colour(250, 150) == "#0000ff")
 
     onscreen.interrupt()
 
     done = onscreen.wait()
-    assert (done.outcome, done.error[0] if done.error else "") == ("interrupted", "KeyboardInterrupt")
+    assert (done.outcome, done.error[0] if done.error else "") == (
+        "interrupted",
+        "KeyboardInterrupt",
+    )
     assert "painted" not in done.order
 
 

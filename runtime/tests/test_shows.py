@@ -39,7 +39,9 @@ def test_a_window_without_a_loop(onscreen: Session, screen: Screen) -> None:
 
 
 def test_the_window_of_code_that_raises(onscreen: Session, screen: Screen) -> None:
-    done = shown(onscreen, screen, ROOT + "def f():\n    local = root\n    raise ValueError(1)\nf()")
+    done = shown(
+        onscreen, screen, ROOT + "def f():\n    local = root\n    raise ValueError(1)\nf()"
+    )
 
     assert (done.outcome, done.seen) == ("exception", "#0000ff")
     assert done.order == ["painted", "error", "finished"]
@@ -73,7 +75,9 @@ def test_callbacks_that_keep_a_window_from_being_mapped(onscreen: Session, scree
 
 
 def test_a_callback_that_raises_is_printed(onscreen: Session, screen: Screen) -> None:
-    done = shown(onscreen, screen, ROOT + "root.after(1, lambda: 1 / 0)\nimport time\ntime.sleep(.01)")
+    done = shown(
+        onscreen, screen, ROOT + "root.after(1, lambda: 1 / 0)\nimport time\ntime.sleep(.01)"
+    )
 
     assert (done.outcome, done.seen) == ("ok", "#0000ff")
     assert "ZeroDivisionError" in done.stderr
@@ -161,7 +165,9 @@ def test_a_figure_is_a_result_and_a_window(onscreen: Session, screen: Screen, en
     assert done.seen == ["#0000ff", "#ff0000", "#ff0000", "#0000ff", "#000000", "#000000"]
 
 
-def test_a_figure_without_a_picture_wanted_is_a_result_only(onscreen: Session, screen: Screen) -> None:
+def test_a_figure_without_a_picture_wanted_is_a_result_only(
+    onscreen: Session, screen: Screen
+) -> None:
     needs(onscreen, "matplotlib.pyplot")
 
     done = onscreen.run(PLOT)
@@ -169,7 +175,9 @@ def test_a_figure_without_a_picture_wanted_is_a_result_only(onscreen: Session, s
     assert done.outcome == "ok" and done.results and screen.is_blank()
 
 
-def test_the_windows_of_figures_go_with_the_next_execution(onscreen: Session, screen: Screen) -> None:
+def test_the_windows_of_figures_go_with_the_next_execution(
+    onscreen: Session, screen: Screen
+) -> None:
     needs(onscreen, "matplotlib.pyplot")
     shown(onscreen, screen, PLOT)
     assert not screen.is_blank()

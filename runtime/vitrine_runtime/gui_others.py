@@ -71,7 +71,7 @@ def quit_gtk() -> None:
     if in_gtk():
         glib = _modules.get("gi.repository.GLib")
         if glib is None:
-            from gi.repository import GLib as glib  # type: ignore[no-redef]
+            import gi.repository.GLib as glib  # type: ignore[no-redef]
         glib.idle_add(_modules["gi.repository.Gtk"].main_quit)  # type: ignore[union-attr]
 
 

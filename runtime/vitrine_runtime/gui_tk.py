@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """tkinter (and turtle, and matplotlib's TkAgg): keep its windows painted, end its loops.
 
-Every interpreter is known from the moment it is made. A descriptor that Tcl watches is what wakes a loop
-that waits for events: a thread writes to it, Tcl calls `_woken` on the thread that waits.
+Every interpreter is known from the moment it is made. A descriptor that Tcl watches is what wakes
+a loop that waits for events: a thread writes to it, Tcl calls `_woken` on the thread that waits.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def _hook(module: ModuleType) -> None:
     make = module.Tk.__init__
 
     @wraps(make)
-    def __init__(self: Any, *arguments: Any, **options: Any) -> None:
+    def init(self: Any, *arguments: Any, **options: Any) -> None:
         make(self, *arguments, **options)
         try:
             _adopt(self)
         except FAILURES:
             pass
 
-    module.Tk.__init__ = __init__
+    module.Tk.__init__ = init  # type: ignore[attr-defined]
     misc = module.Misc
     report = misc._report_exception
 
@@ -132,7 +132,7 @@ def refresh(until: float) -> None:
 
 
 def sync() -> None:
-    """Waits until the server has done what it was asked: a question about the pointer needs an answer."""
+    """Until the server has done what it was asked: a question about the pointer is answered."""
     for app in _apps():
         try:
             app.call("winfo", "pointerx", ".")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an interrupt may strike: only between `open()` and `close()` of the gate. And where the end of an
-event loop may, which comes the same way: only while `endable`.
+"""Where an interrupt may strike: only between `open()` and `close()` of the gate. And where the end
+of an event loop may, which comes the same way: only while `endable`.
 
 The native handler trips Python's SIGINT while the execution it was meant for is running. The
 Python-level handler below runs later, on the main thread, between two bytecodes, and asks the gate.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread that ends event loops once the picture is taken, and callbacks that hold up the painting.
+"""A thread that ends event loops once the picture is taken, and callbacks that hold it up.
 
-It runs beside an execution whose screen somebody wants to see, and ends with it. Most of the time it waits in
-native code; the keeper's signal wakes it even while the main thread blocks in C.
+It runs beside an execution whose screen somebody wants to see, and ends with it. Most of the time
+it waits in native code; the keeper's signal wakes it even while the main thread blocks in C.
 
-Whatever it does, it does under `lock` and not once `over` is set; so no step hits a later execution.
+Whatever it does, it does under `lock` and not once `over` is set: no step hits a later execution.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures that became results are also seen on the screen, if somebody looks at it.
 
-They stay there until the next execution. The windows are our own and not a toolkit's: one more main window of
-Tk would keep a mainloop() of user code from ending.
+They stay there until the next execution. The windows are our own and not a toolkit's: one more main
+window of Tk would keep a mainloop() of user code from ending.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ def _rendered(figure: Any) -> tuple[bytes, int, int]:
     if alpha.min() == 255:
         out[..., :3] = rgba[..., 2::-1]
     else:
-        over = rgba[..., 2::-1].astype(numpy.uint16) * alpha + 255 * (255 - alpha.astype(numpy.uint16))
+        over = rgba[..., 2::-1].astype(numpy.uint16) * alpha + 255 * (
+            255 - alpha.astype(numpy.uint16)
+        )
         out[..., :3] = (over + 127) // 255
     out[..., 3] = 0
     figure.stale = False

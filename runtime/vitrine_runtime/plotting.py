@@ -91,8 +91,8 @@ def _select_backend(module: ModuleType) -> None:
 def _let_show_return(pyplot: Any) -> None:
     """plt.show() in windows of a toolkit returns, as in a notebook; what comes behind it runs.
 
-    An animation lives in the loop that show() is then, so it stays one if somebody looks: it is ended after
-    the picture. show(block=True) is what it says.
+    An animation lives in the loop that show() is otherwise, so that stays if somebody looks: it is
+    ended after the picture. show(block=True) is what it says.
     """
     show = pyplot.show
 

@@ -25,8 +25,8 @@ from .interrupts import Gate
 from .loops import LoopEnded
 from .magics import Magics
 from .namespace import Namespace
-from .results import Results
 from .plot_windows import PlotWindows
+from .results import Results
 from .runner import Runner
 from .sealed import __builtins__  # noqa: F401
 from .shows import Show

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of an execution whose screen somebody wants to see: windows are painted and kept painted until the
-picture is taken. Event loops that would never return are ended by `loop_ender`."""
+"""The end of an execution whose screen somebody wants to see: windows are painted, and kept painted
+until the picture is taken. Event loops that would never return are ended by `loop_ender`."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def install(imports: ImportHooks) -> None:
 
 
 def refresh(until: float) -> None:
-    """What code may have left undone is painted. User callbacks run here: they may raise or block."""
+    """What code has left undone is painted. User callbacks run here: they may raise or block."""
     for name, action in REFRESH:
         if name in _modules and _clock() < until:
             try:

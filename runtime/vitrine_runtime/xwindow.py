@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures in X windows, in as little of the X protocol as that takes.
 
-The picture is the window's background, so the server repaints it by itself: nobody has to wait for events.
+The picture is the window's background, so the server repaints it by itself: nobody has to wait for
+events.
 """
 
 from __future__ import annotations
