@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from typing import Any
@@ -71,7 +72,7 @@ def quit_gtk() -> None:
     if in_gtk():
         glib = _modules.get("gi.repository.GLib")
         if glib is None:
-            import gi.repository.GLib as glib  # type: ignore[no-redef]
+            glib = importlib.import_module("gi.repository.GLib")
         glib.idle_add(_modules["gi.repository.Gtk"].main_quit)  # type: ignore[union-attr]
 
 
