@@ -52,12 +52,13 @@ def screen() -> Iterator[screens.Screen]:
 
 
 @pytest.fixture
-def onscreen(make: MakeSession, screen: screens.Screen) -> sessions.Session:
+def onscreen(make: MakeSession, screen: screens.Screen, tmp_path: Path) -> sessions.Session:
     """A bare session that sees the screen."""
     environment = {
         "DISPLAY": screen.display,
         "SDL_AUDIODRIVER": "dummy",
         "XCOMPOSEFILE": "/dev/null",
+        "XDG_RUNTIME_DIR": str(tmp_path),
     }
     return make(env=environment)
 

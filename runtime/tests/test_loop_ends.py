@@ -34,6 +34,27 @@ figure = plt.figure(figsize=(3, 2), facecolor="#0000ff")
 figure.canvas.manager.window.wm_geometry("+100+50")
 """
 
+QT = """
+from PyQt5 import QtWidgets
+app = QtWidgets.QApplication([])
+widget = QtWidgets.QWidget()
+widget.setStyleSheet("background-color: #0000ff")
+widget.setGeometry(100, 50, 300, 200)
+widget.show()
+"""
+GTK = """
+import gi
+gi.require_version("Gtk", "3.0")
+from gi.repository import Gtk, Gdk
+style = Gtk.CssProvider()
+style.load_from_data(b"window { background-color: #0000ff; }")
+Gtk.StyleContext.add_provider_for_screen(Gdk.Screen.get_default(), style, 800)
+window = Gtk.Window()
+window.set_default_size(300, 200)
+window.move(100, 50)
+window.show_all()
+"""
+
 ROWS = {
     "tk mainloop, idle": ROOT + "root.mainloop()",
     "tk.mainloop": ROOT + "tk.mainloop()",
@@ -61,6 +82,8 @@ ROWS = {
     + "    for event in pygame.event.get():\n        running = event.type != pygame.QUIT\n"
     + "    pygame.display.flip()\n    clock.tick(60)\npygame.quit()",
     "pygame event.wait": PYGAME + "while True:\n    pygame.event.wait()",
+    "Qt exec": QT + "app.exec_()",
+    "Gtk.main": GTK + "Gtk.main()",
     "pygame event.wait that honours QUIT": PYGAME
     + "while pygame.event.wait().type != pygame.QUIT:\n    pass",
 }
@@ -86,6 +109,10 @@ def test_a_loop_ends_and_the_session_goes_on(onscreen: Session, screen: Screen, 
         needs(onscreen, "pygame")
     if "plt" in name:
         needs(onscreen, "matplotlib")
+    if "Qt" in name:
+        needs(onscreen, "PyQt5")
+    if "Gtk" in name:
+        needs(onscreen, "gi", "gi; gi.require_version('Gtk', '3.0')")
 
     done = painted_then_ended(onscreen, screen, ROWS[name] + "\nprint('went on')")
 

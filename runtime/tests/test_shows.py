@@ -8,9 +8,7 @@ import time
 import pytest
 from screens import Screen
 from sessions import Done, Session
-from test_loop_ends import FIGURE, PYGAME, ROOT, needs
-
-PLACE = "import tkinter as tk\n"
+from test_loop_ends import FIGURE, GTK, PYGAME, QT, ROOT, needs
 
 
 def shown(session: Session, screen: Screen, code: str, x: int = 250, y: int = 150) -> Done:
@@ -138,6 +136,15 @@ def test_pygame_that_does_not_flip(onscreen: Session, screen: Screen) -> None:
     done = shown(onscreen, screen, PYGAME + "screen.fill('#00ff00')")
 
     assert (done.outcome, done.seen) == ("ok", "#00ff00")
+
+
+@pytest.mark.parametrize("toolkit", ["PyQt5", "gi"])
+def test_other_toolkits(onscreen: Session, screen: Screen, toolkit: str) -> None:
+    needs(onscreen, toolkit)
+
+    done = shown(onscreen, screen, QT if toolkit == "PyQt5" else GTK)
+
+    assert (done.outcome, done.seen, done.notes) == ("ok", "#0000ff", [])
 
 
 # -- matplotlib

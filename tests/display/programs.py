@@ -2,7 +2,7 @@
 """The programs below `programs/`: small real GUI programs, and what is to be seen of them.
 
 Each says in comments `# expect: x,y=#rrggbb ...` (pixels of a screen of 1024x768), `# outcome: ...`
-if it is not ok, `# note: ...` that the execution has (without one it has none), and `# needs: module`.
+if it is not ok, `# note: ...` that the execution has (without one: none), and `# needs: module`.
 """
 
 from __future__ import annotations
