@@ -56,6 +56,7 @@ def onscreen(make: MakeSession, screen: screens.Screen, tmp_path: Path) -> sessi
     """A bare session that sees the screen."""
     environment = {
         "DISPLAY": screen.display,
+        "XAUTHORITY": screen.authority,
         "SDL_AUDIODRIVER": "dummy",
         "XCOMPOSEFILE": "/dev/null",
         "XDG_RUNTIME_DIR": str(tmp_path),

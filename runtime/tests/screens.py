@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real X server for tests, and its pixels as they are in its framebuffer."""
+"""A real X server for tests, locked by a cookie, and its pixels as they are in its framebuffer."""
 
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import tempfile
 import time
@@ -17,11 +18,15 @@ PIXELS = 3232  # where they begin in the file; rows of blue, green, red and an u
 class Screen:
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="vitrine-screen-")
+        self.authority = str(Path(self._directory.name) / "authority")
+        entry = (b"", b"", b"MIT-MAGIC-COOKIE-1", os.urandom(16))  # for any display of any host
+        fields = b"".join(struct.pack(">H", len(field)) + field for field in entry)
+        Path(self.authority).write_bytes(b"\xff\xff" + fields)
         ready, theirs = os.pipe()
         self._server = subprocess.Popen(
             ["Xvfb", "-displayfd", str(theirs), "-screen", "0", f"{WIDTH}x{HEIGHT}x24",
              "-fbdir", self._directory.name, "-nolisten", "tcp", "-extension", "GLX",
-             "-extension", "MIT-SHM", "-nocursor"],
+             "-extension", "MIT-SHM", "-nocursor", "-auth", self.authority],
             pass_fds=[theirs], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(theirs)

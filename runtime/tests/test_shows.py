@@ -201,6 +201,18 @@ def test_a_transparent_figure_is_on_white(onscreen: Session, screen: Screen) -> 
     assert shown(onscreen, screen, code, LEFT + 150, TOP + 100).seen == "#ffffff"
 
 
+def test_a_display_that_lets_nobody_in_costs_only_the_window(
+    onscreen: Session, screen: Screen
+) -> None:
+    needs(onscreen, "matplotlib.pyplot")
+    onscreen.start(PLOT, render_ms=500, env={"XAUTHORITY": "/dev/null"})
+
+    done = onscreen.wait()
+
+    assert done.outcome == "ok" and done.results and screen.is_blank()
+    assert any("does not let us in" in note for note in done.notes)
+
+
 def test_without_a_display_a_note_says_so(session: Session) -> None:
     needs(session, "matplotlib.pyplot")
     session.start("import os\nos.environ.pop('DISPLAY', None)\n" + PLOT, render_ms=500)

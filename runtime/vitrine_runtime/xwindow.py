@@ -13,7 +13,7 @@ from _socket import AF_UNIX, SOCK_STREAM, socket
 
 from .sealed import __builtins__  # noqa: F401
 
-PATIENCE = 2.0  # seconds
+PATIENCE = 10.0  # seconds: the server may have to start first
 MAX_REQUEST = 65_000 * 4  # bytes; the protocol allows 65,535 words
 
 CREATE_WINDOW, MAP_WINDOW, CHANGE_PROPERTY, GET_INPUT_FOCUS = 1, 8, 18, 43
