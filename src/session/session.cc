@@ -110,8 +110,11 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
     send_message(wire::Type::resume, 0, "");
   } else {
     last_number_ = 0;
-    const wire::Setup setup{
-        .environment = spec.env, .seed = spec.seed, .policy = spec.policy, .imports = spec.imports};
+    wire::Setup setup{.environment = spec.env, .seed = spec.seed, .policy = spec.policy};
+    if (spec.policy != Policy::native)  // names of something else are of no use to a policy
+      for (const std::string& name : spec.imports)
+        if (wire::is_module_name(name) && setup.imports.size() < wire::kMaxImports)
+          setup.imports.push_back(name);
     if (!spec.env.empty() || spec.seed || spec.policy != Policy::native)
       send_message(wire::Type::setup, 0, setup.encode());
   }

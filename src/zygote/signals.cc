@@ -35,6 +35,7 @@ std::atomic<std::uint32_t> stop_early{0};  // the next execution, when it is to 
 std::atomic<bool> interrupted{false};
 std::atomic<std::uint32_t> loop_end{
     0};  // what the keeper said for the running execution; 0 = nothing
+std::atomic<std::uint32_t> end_early{0};  // the same for the next one, before it has begun
 std::atomic<bool> struck{false};
 sem_t loop_ender;
 timer_t kicker{};
@@ -133,15 +134,23 @@ void on_interrupt(int signal, siginfo_t* info, void*) {
   errno = before;
 }
 
+// Whether the value of an end_loop signal is meant for this execution.
+bool ends(std::uint32_t value, std::uint64_t execution) {
+  return execution != 0 &&
+         (value | wire::kPaintingBit) == wire::end_loop_value(execution, wire::Screen::painting);
+}
+
 // Only wakes the thread that knows what to do: here, nothing of the interpreter may be touched.
 void on_end_loop(int, siginfo_t* info, void*) {
   const int before = errno;
-  const std::uint64_t execution = running.load();
   const auto value = static_cast<std::uint32_t>(info->si_value.sival_int);
-  if (is_from_keeper(info) && execution != 0 &&
-      (value | wire::kPaintingBit) == wire::end_loop_value(execution, wire::Screen::painting)) {
-    loop_end.store(value);
-    ::sem_post(&loop_ender);
+  if (is_from_keeper(info)) {
+    if (ends(value, running.load())) {
+      loop_end.store(value);
+      ::sem_post(&loop_ender);
+    } else if (ends(value, last_begun.load() + 1)) {
+      end_early.store(value);
+    }
   }
   errno = before;
 }
@@ -188,6 +197,10 @@ void set_executing(std::uint64_t execution) {
   }
   last_begun.store(execution);
   running.store(execution);  // from here on a signal stops it
+  if (const std::uint32_t value = end_early.exchange(0); ends(value, execution)) {
+    loop_end.store(value);
+    wake_loop_ender();
+  }
   if (stop_early.exchange(0) == static_cast<std::uint32_t>(execution)) stop();
 }
 
