@@ -51,6 +51,11 @@ class Execution:
         self.error_sent: list[object] = []
         self.finished_sent: list[object] = []
 
+    def refused(self, error: Error) -> None:
+        """The language policy said no."""
+        self.error = error
+        self.outcome, self.exit_code = POLICY, 1
+
     def note(self, text: str) -> None:
         """A note, sent with the end of the execution."""
         if self.notes is None:

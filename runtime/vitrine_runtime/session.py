@@ -16,8 +16,8 @@ from . import environ, forks, helpers, inspection, ipython_shim, plotting, threa
 from .aio import Loop
 from .channel import Channel, Native
 from .display import Display
-from .errors import FAILURES, describe, exit_status, name_of, remedy
-from .execution import EXCEPTION, INTERRUPTED, OK, POLICY, Execution
+from .errors import FAILURES, describe, describe_refusal, exit_status, name_of, remedy
+from .execution import EXCEPTION, INTERRUPTED, OK, Execution
 from .figures import Figures
 from .hooks import DEFAULT_DEPTH, LEAST_DEPTH, Builtins, mute_signals
 from .imports import ImportHooks
@@ -157,7 +157,7 @@ class Session:
             refusal = None if self.policy is None else self.policy.refusal(error)
             if refusal is not None:
                 error = refusal
-                self._conclude_refusal(execution, refusal)
+                execution.refused(describe_refusal(refusal, self.sources))
             elif error is not None:
                 self._conclude(execution, error)
             elif value is not None:
@@ -184,9 +184,8 @@ class Session:
 
     def _prepare(self, execution: Execution) -> None:
         request = execution.request
-        if self.policy is not None:
-            while self.policy.notes:
-                execution.note(self.policy.notes.pop(0))
+        while self.policy is not None and self.policy.notes:
+            execution.note(self.policy.notes.pop(0))
         self.namespace.repair()
         self.loop.begin()
         self.plot_windows.close()
@@ -227,14 +226,6 @@ class Session:
         execution.error = described
         execution.exit_code = exit_code
         execution.outcome = outcome
-
-    def _conclude_refusal(self, execution: Execution, refusal: BaseException) -> None:
-        """The language policy said no."""
-        name, value, text = describe(refusal, self.sources)
-        if not text.startswith("Traceback"):  # it was refused before it ran
-            text = self.sources.quote(getattr(refusal, "line", 0)) + text
-        execution.error = (name, value, text)
-        execution.outcome, execution.exit_code = POLICY, 1
 
     def _told_to_stop(self) -> bool:
         told = self.channel.told_to_stop

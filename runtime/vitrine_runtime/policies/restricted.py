@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..cell import FUTURES
 from ..sealed import __builtins__  # noqa: F401
 from . import strings
+from .functions import Functions
 from .guards import Guards
 from .modules import AllowList
 from .transformer import Transformer
@@ -31,8 +32,8 @@ class Restricted:
 
     def __init__(self, session: Session, imports: list[str]) -> None:
         self._allowed = AllowList(imports)
-        guards = Guards(self._allowed, session.namespace.names)
-        self._builtins = guards.builtins(session.display, session.display.clear_output)
+        functions = Functions(Guards(self._allowed), session.namespace.names)
+        self._builtins = functions.table(session.display, session.display.clear_output)
         session.namespace.builtins = self._builtins
         self.notes = [
             f"imports: {', '.join(self._allowed.never)} is never allowed under the policy "
