@@ -181,6 +181,13 @@ def test_refusals_are_counted_and_logged_by_policy(server: Server, restricted: S
 # -- imports
 
 
+def test_a_star_brings_only_what_may_be_had(restricted: Session) -> None:
+    execution = restricted.run("from rich.style import *\nprint(Style.__name__)\nloads(b'')")
+
+    assert execution["stdout"] == "Style\n"
+    assert execution["error"]["name"] == "NameError", execution
+
+
 def test_imports_add_to_the_list(create: Callable[..., Session]) -> None:
     assert create(policy="restricted").run("import glob")["outcome"] == "policy"
 

@@ -48,7 +48,9 @@ class Functions:
             value = getattr(module, key)
             if is_module(value) and name_of(value) not in self._guards.allowed:
                 continue
-            if id(value) in self._guards.closed or self._is_closed_name(module, key):
+            if id(value) in self._guards.closed or self._guards.homeless(value):
+                continue
+            if key in CLOSED_NAMES.get(name_of(module), ()):
                 continue
             self._names[key] = self._guards.replaced.get(id(value), value)
 
@@ -182,9 +184,6 @@ class Functions:
             }
         )
         return table
-
-    def _is_closed_name(self, module: ModuleType, name: str) -> bool:
-        return name in CLOSED_NAMES.get(name_of(module), ())
 
     def _check_imported(self, module: ModuleType, name: str) -> bool:
         """from module import name: whether there is a stand-in for it."""

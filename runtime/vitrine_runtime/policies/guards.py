@@ -195,8 +195,12 @@ class Guards:
                     return value  # by another name: os.path is posixpath
                 self.allowed.check_module(value)
             return value
-        if is_module(obj) and type(value) in _HOMED:
-            self._check_home(name, value)
+        if is_module(obj) and self.homeless(value):
+            refuse(
+                "module",
+                f"{name!r} is of the module {value.__module__!r} and is not handed out",
+                "use what the module itself defines",
+            )
         number = id(value)
         closed = self.closed.get(number)
         if closed is not None:
@@ -208,17 +212,12 @@ class Guards:
             refuse("attribute", "frames are not handed out", "format_exc() tells where it failed")
         return value
 
-    def _check_home(self, name: str, value: Any) -> None:
-        """A function or class that a module holds of another one: os.system under any roof."""
-        home = getattr(value, "__module__", None)
+    def homeless(self, value: Any) -> bool:
+        """Whether it is a function or class of a closed module: os.system under any roof."""
+        home = getattr(value, "__module__", None) if type(value) in _HOMED else None
         if type(home) is not str or home in self.allowed:
-            return
-        if home.partition(".")[0] in NO_HOME:
-            refuse(
-                "module",
-                f"{name!r} is of the module {home!r} and is not handed out",
-                "use what the module itself defines",
-            )
+            return False
+        return home.partition(".")[0] in NO_HOME
 
     def table(self, obj: object, name: str) -> Any:
         """__dict__ of instances; a copy of annotations, which are code to others."""
