@@ -45,7 +45,8 @@ class Peers:
             ["/usr/bin/python3", str(Path(__file__).parent / "in_process.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(packages)},
+            # The image stays as it was built: nothing is written into it.
+            env={**os.environ, "PYTHONPATH": str(packages), "PYTHONDONTWRITEBYTECODE": "1"},
             text=True,
         )
 

@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "contract"))
 
-from features import POLICIES
+from features import POLICIES, fields_of
 from served import Server, Session
 
 
@@ -57,7 +57,7 @@ def agents(create: Callable[..., Session]) -> Session:
 @pytest.fixture(scope="module")
 def asked(server: Server) -> Iterator[dict[str, Session]]:
     """One session of each policy for questions that leave nothing behind."""
-    sessions = {policy: server.create(policy=policy) for policy in POLICIES}
+    sessions = {policy: server.create(**fields_of(policy)) for policy in POLICIES}
     yield sessions
     for session in sessions.values():
         session.delete()

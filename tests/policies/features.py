@@ -11,6 +11,19 @@ from dataclasses import dataclass
 
 NATIVE, RESTRICTED, SMOLAGENTS = POLICIES = ("native", "restricted", "smolagents")
 
+# Named for smolagents, whose own list is short: the table is about the language.
+IMPORTS = (
+    "abc", "asyncio", "contextlib", "dataclasses", "enum", "functools", "io", "json", "matplotlib",
+    "matplotlib.pyplot", "numpy", "operator", "pandas", "scipy", "sympy", "threading", "tkinter",
+    "turtle", "typing", "xml", "xml.etree.ElementTree", "__future__",
+)  # fmt: skip
+
+
+def fields_of(policy: str) -> dict[str, object]:
+    """What a session is created with to be asked for features."""
+    imports = {"imports": list(IMPORTS)} if policy == SMOLAGENTS else {}
+    return {"policy": policy, **imports}
+
 
 @dataclass(frozen=True)
 class Feature:
@@ -69,7 +82,7 @@ FEATURES = [
     _feature("classes", "property, classmethod, staticmethod", "class A:\n    _n = 1\n    @property\n    def n(self): return self._n\n    @n.setter\n    def n(self, v): self._n = v\n    @classmethod\n    def make(cls): return cls()\n    @staticmethod\n    def three(): return 3\na = A.make()\na.n = 5\nprint('yes' if a.n == 5 and A.three() == 3 else 'no')", S),
     _feature("classes", "@dataclass", "from dataclasses import dataclass, field\n@dataclass\nclass Ball:\n    x: float\n    y: float = 0.0\n    tags: list = field(default_factory=list)\n    def __post_init__(self):\n        self.x += 1\nb = Ball(1.0)\nprint('yes' if b == Ball(1.0) and b.x == 2.0 and 'Ball(x=2.0' in repr(b) else b)", S),
     _feature("classes", "frozen dataclass, slots, order", "from dataclasses import dataclass, replace, asdict\n@dataclass(frozen=True, order=True, slots=True)\nclass P:\n    x: int\n    y: int = 0\nprint('yes' if P(1) < P(2) and asdict(replace(P(1), y=5)) == {'x': 1, 'y': 5} else 'no')", S),
-    _feature("classes", "Enum", "from enum import Enum, auto\nclass Color(Enum):\n    RED = auto()\n    BLUE = auto()\nprint('yes' if Color.BLUE.value == 2 and Color['RED'] is Color.RED and [c.name for c in Color] else 'no')", S),
+    _feature("classes", "Enum", "from enum import Enum, auto\nclass Color(Enum):\n    RED = auto()\n    BLUE = auto()\nprint('yes' if Color.BLUE.value == 2 and Color['RED'] is Color.RED and [c.name for c in Color] else 'no')"),
     _feature("classes", "NamedTuple, namedtuple, TypedDict", "from typing import NamedTuple, TypedDict\nfrom collections import namedtuple\nclass P(NamedTuple):\n    x: int\n    y: int = 2\nclass T(TypedDict):\n    a: int\nQ = namedtuple('Q', 'a b')\nprint('yes' if P(1)._asdict() == {'x': 1, 'y': 2} and Q(1, 2)._replace(a=5).a == 5 and T(a=1)['a'] == 1 else 'no')", S),
     _feature("classes", "abstract classes, protocols", "from abc import ABC, abstractmethod\nfrom typing import Protocol\nclass A(ABC):\n    @abstractmethod\n    def f(self): ...\nclass B(A):\n    def f(self): return 1\nclass P(Protocol):\n    def f(self) -> int: ...\ntry:\n    A()\nexcept TypeError:\n    print('yes' if B().f() == 1 else 'no')", S),
     _feature("classes", "metaclass, __init_subclass__, class keywords", "class Meta(type):\n    def __new__(m, name, bases, d, **k):\n        return super().__new__(m, name, bases, d, **k)\nclass A(metaclass=Meta):\n    seen = []\n    def __init_subclass__(cls, tag=None):\n        A.seen.append(tag)\nclass B(A, tag=3): pass\nprint('yes' if A.seen == [3] else A.seen)", S),
@@ -82,22 +95,22 @@ FEATURES = [
     _feature("control", "raise from, custom exceptions", "class E(Exception):\n    def __init__(self, n):\n        super().__init__(n)\n        self.n = n\ntry:\n    try:\n        raise ValueError('a')\n    except ValueError as e:\n        raise E(3) from e\nexcept E as e:\n    print('yes' if e.n == 3 and isinstance(e.__cause__, ValueError) else 'no')", S),
     _feature("control", "except* and ExceptionGroup", "try:\n    raise ExceptionGroup('g', [ValueError(1), TypeError(2)])\nexcept* ValueError as e:\n    a = len(e.exceptions)\nexcept* TypeError:\n    pass\nprint('yes' if a == 1 else a)", S),
     _feature("control", "for-else, while-else, break, continue", "for i in range(3):\n    if i == 1:\n        continue\n    if i == 5:\n        break\nelse:\n    print('yes')", S),
-    _feature("control", "with several managers", "import io\nwith io.StringIO() as a, io.StringIO() as b:\n    a.write('yes')\n    print(a.getvalue())", S),
+    _feature("control", "with several managers", "import io\nwith io.StringIO() as a, io.StringIO() as b:\n    a.write('yes')\n    print(a.getvalue())"),
     _feature("helpers", "format_exc()", "try:\n    1 / 0\nexcept ZeroDivisionError:\n    print('yes' if 'ZeroDivisionError' in format_exc() else 'no')"),
     _feature("helpers", "safe_json_dumps()", "print('yes' if safe_json_dumps({'a': {1}}) else 'no')"),
     _feature("helpers", "getattr, setattr, hasattr on your objects", "class A: pass\na = A()\nsetattr(a, 'x', 1)\nprint('yes' if getattr(a, 'x') == 1 and hasattr(a, 'x') and getattr(a, 'y', 3) == 3 else 'no')"),
-    _feature("helpers", "operator.attrgetter, itemgetter", "from operator import attrgetter, itemgetter\nclass A:\n    x = 1\nprint('yes' if attrgetter('x')(A()) == 1 and itemgetter(0)([5]) == 5 else 'no')", S),
+    _feature("helpers", "operator.attrgetter, itemgetter", "from operator import attrgetter, itemgetter\nclass A:\n    x = 1\nprint('yes' if attrgetter('x')(A()) == 1 and itemgetter(0)([5]) == 5 else 'no')"),
     _feature("helpers", "input()", "name = input()\nprint(name)", S),
     _feature("modules", "math, random, statistics, datetime, collections", "import math, random, statistics, datetime\nfrom collections import Counter, defaultdict, deque\nrandom.seed(1)\nprint('yes' if math.sqrt(4) == 2 and Counter('aab')['a'] == 2 and statistics.mean([1, 3]) == 2 and datetime.date(2020, 1, 1).year == 2020 else 'no')"),
-    _feature("modules", "json, re, itertools", "import json, re, itertools\nprint('yes' if json.loads(json.dumps({'a': [1]}))['a'] == [1] and re.sub('a', 'b', 'aa') == 'bb' and list(itertools.chain([1], [2])) == [1, 2] else 'no')", S),
+    _feature("modules", "json, re, itertools", "import json, re, itertools\nprint('yes' if json.loads(json.dumps({'a': [1]}))['a'] == [1] and re.sub('a', 'b', 'aa') == 'bb' and list(itertools.chain([1], [2])) == [1, 2] else 'no')"),
     _feature("modules", "from module import *", "from math import *\nprint('yes' if sqrt(16) == 4 else 'no')"),
     _feature("modules", "import a.b as c, from a import b as c", "import xml.etree.ElementTree as ET\nfrom collections import abc as c\nprint('yes' if ET.fromstring('<a/>').tag == 'a' and c.Mapping else 'no')", S),
     _feature("modules", "numpy", "import numpy as np\na = np.arange(6).reshape(2, 3)\na[0, 1] += 5\nprint('yes' if a[:, 1].sum() == 10 and np.linalg.norm([3, 4]) == 5 else a)", S),
-    _feature("modules", "pandas", "import pandas as pd\ndf = pd.DataFrame({'a': [1, 2, 3], 'b': list('xyx')})\ndf['c'] = df.a * 2\ng = df.groupby('b').agg({'c': 'sum'})\nprint('yes' if g.loc['x', 'c'] == 8 and len(df.query('a > 1')) == 2 else g)", S),
-    _feature("modules", "matplotlib", "import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nax.plot([1, 2], [3, 4])\nax.set_title('t')\nplt.show()\nprint('yes')", S),
+    _feature("modules", "pandas", "import pandas as pd\ndf = pd.DataFrame({'a': [1, 2, 3], 'b': list('xyx')})\ndf['c'] = df.a * 2\ng = df.groupby('b').agg({'c': 'sum'})\nprint('yes' if g.loc['x', 'c'] == 8 and len(df.query('a > 1')) == 2 else g)"),
+    _feature("modules", "matplotlib", "import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nax.plot([1, 2], [3, 4])\nax.set_title('t')\nplt.show()\nprint('yes')"),
     _feature("modules", "sympy, scipy", "import sympy as sp\nfrom scipy import optimize\nx = sp.symbols('x')\nr = optimize.brentq(lambda v: v - 2, 0, 5)\nprint('yes' if sp.diff(x ** 2, x) == 2 * x and abs(r - 2) < 1e-6 else 'no')", S),
-    _feature("modules", "tkinter and turtle can be imported", "import tkinter as tk\nfrom tkinter import ttk, messagebox\nimport turtle\nprint('yes' if tk.TkVersion > 8 else 'no')", S),
-    _feature("modules", "threads", "import threading\nout = []\nt = threading.Thread(target=out.append, args=(1,))\nt.start()\nt.join()\nwith threading.Lock():\n    print('yes' if out == [1] else 'no')", S),
+    _feature("modules", "tkinter and turtle can be imported", "import tkinter as tk\nfrom tkinter import ttk, messagebox\nimport turtle\nprint('yes' if tk.TkVersion > 8 else 'no')"),
+    _feature("modules", "threads", "import threading\nout = []\nt = threading.Thread(target=out.append, args=(1,))\nt.start()\nt.join()\nwith threading.Lock():\n    print('yes' if out == [1] else 'no')"),
     _feature("closed", "open()", "with open('/tmp/x', 'w') as f:\n    f.write('a')\nprint('yes')", R, S),
     _feature("closed", "eval, exec, compile", "print('yes' if eval('1 + 1') == 2 else 'no')", R, S),
     _feature("closed", "import os, sys, subprocess", "import os, sys, subprocess\nprint('yes')", R, S),

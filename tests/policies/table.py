@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "contract"))
 
-from features import FEATURES, POLICIES, Feature
+from features import FEATURES, POLICIES, Feature, fields_of
 from served import Server, Session
 
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
@@ -31,7 +31,7 @@ def verdict(session: Session, feature: Feature) -> str:
 
 
 def table(server: Server) -> str:
-    sessions = {policy: server.create(policy=policy) for policy in POLICIES}
+    sessions = {policy: server.create(**fields_of(policy)) for policy in POLICIES}
     lines = ["| | " + " | ".join(f"`{policy}`" for policy in POLICIES) + " |"]
     lines.append("|---" * (len(POLICIES) + 1) + "|")
     group = ""
