@@ -14,7 +14,7 @@ from .sealed import __builtins__  # noqa: F401
 from .streams import Streams
 
 MAX_TEXT = 250_000  # characters: a MiB at most
-MAX_NOTE = 8_000  # one frame at most
+MAX_NOTE = 4096  # bytes
 
 VALUE, DISPLAY, UPDATE_DISPLAY, CLEAR_OUTPUT = range(4)
 
@@ -30,6 +30,13 @@ class Native(Protocol):
     def send_note(self, id: int, text: str) -> None: ...
     def send_input_request(self, id: int, prompt: str, password: bool) -> None: ...
     def send_finished(self, id: int, outcome: str, exit_code: int) -> None: ...
+    def send_painted(self, id: int) -> None: ...
+    def captured(self, id: int, milliseconds: int) -> bool: ...
+    def wait_for_loop_end(self, id: int, milliseconds: int) -> str: ...
+    def wake_loop_ender(self) -> None: ...
+    def strike(self, id: int) -> bool: ...
+    def trip(self, id: int, error: type[BaseException], *prefixes: str) -> None: ...
+    def untrip(self) -> None: ...
     def executing(self, id: int) -> None: ...
     def is_worker(self) -> bool: ...
 
@@ -41,6 +48,14 @@ def encodable(text: str, limit: int = MAX_TEXT) -> str:
     if text.isascii():
         return text
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def short(text: str) -> str:
+    """`text` made to fit into a note."""
+    text = encodable(text, MAX_NOTE - 3)
+    if len(text) <= MAX_NOTE // 4:
+        return text
+    return text.encode()[:MAX_NOTE].decode("utf-8", "ignore")
 
 
 class Channel:
@@ -77,12 +92,12 @@ class Channel:
 
     def notes(self, sent: list[object], id: int, notes: list[str]) -> None:
         """Sends those of `notes` not sent yet; for `sent` see `error`."""
-        frames = [(id, encodable(text, MAX_NOTE)) for text in notes[len(sent) :]]
+        frames = [(id, short(text)) for text in notes[len(sent) :]]
         sent.extend(starmap(self.native.send_note, frames))
 
     def input_request(self, id: int, prompt: str, password: bool) -> None:
         self.streams.flush()
-        self.native.send_input_request(id, encodable(prompt, MAX_NOTE), password)
+        self.native.send_input_request(id, encodable(prompt, 8_000), password)
 
     def error(self, sent: list[object], id: int, error: tuple[str, str, str]) -> None:
         """Sends the error and appends to `sent` with no bytecode in between.
@@ -93,6 +108,10 @@ class Channel:
         name, value, traceback = error
         frame = (id, encodable(name), encodable(value), encodable(traceback))
         sent.extend(starmap(self.native.send_error, (frame,)))
+
+    def painted(self, sent: list[object], id: int) -> None:
+        self.streams.flush()
+        sent.extend(map(self.native.send_painted, (id,)))
 
     def finished(self, sent: list[object], id: int, outcome: str, exit_code: int) -> None:
         sent.extend(starmap(self.native.send_finished, ((id, outcome, exit_code),)))
@@ -126,3 +145,24 @@ class Silent:
 
     def is_worker(self) -> bool:
         return True
+
+    def send_painted(self, id: int) -> None:
+        pass
+
+    def captured(self, id: int, milliseconds: int) -> bool:
+        return True
+
+    def wait_for_loop_end(self, id: int, milliseconds: int) -> str:
+        return "over"
+
+    def wake_loop_ender(self) -> None:
+        pass
+
+    def strike(self, id: int) -> bool:
+        return False
+
+    def trip(self, id: int, error: type[BaseException], *prefixes: str) -> None:
+        pass
+
+    def untrip(self) -> None:
+        pass

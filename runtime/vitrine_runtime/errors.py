@@ -31,6 +31,14 @@ def describe(error: BaseException, sources: Sources) -> Error:
     return name, value, text
 
 
+def describe_refusal(refusal: BaseException, sources: Sources) -> Error:
+    """The same for what a language policy refused; before it ran, there is no traceback."""
+    name, value, text = describe(refusal, sources)
+    if not text.startswith("Traceback"):
+        text = sources.quote(getattr(refusal, "line", 0)) + text
+    return name, value, text
+
+
 def name_of(error: BaseException) -> str:
     try:
         name = type.__dict__["__name__"].__get__(type(error))

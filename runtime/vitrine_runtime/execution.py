@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import Error
 from .sealed import __builtins__  # noqa: F401
 
+if TYPE_CHECKING:
+    from .shows import Show
+
+MAX_NOTES = 32
 OK, EXCEPTION, POLICY, INTERRUPTED = "ok", "exception", "policy", "interrupted"
 
 
@@ -19,6 +23,7 @@ class Execution:
         "code",
         "request",
         "room",
+        "show",
         "begun",
         "outcome",
         "exit_code",
@@ -35,6 +40,7 @@ class Execution:
         self.code: str = request["code"]
         self.request = request
         self.room: int = request["result_limit"]  # bytes of results still allowed
+        self.show: Show | None = None  # when its screen is wanted
         self.begun = False
         self.outcome = ""
         self.exit_code = 0
@@ -45,9 +51,14 @@ class Execution:
         self.error_sent: list[object] = []
         self.finished_sent: list[object] = []
 
+    def refused(self, error: Error) -> None:
+        """The language policy said no."""
+        self.error = error
+        self.outcome, self.exit_code = POLICY, 1
+
     def note(self, text: str) -> None:
         """A note, sent with the end of the execution."""
         if self.notes is None:
             self.notes = []
-        if len(self.notes) < 50 and text not in self.notes:
+        if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)

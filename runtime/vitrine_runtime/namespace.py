@@ -17,12 +17,13 @@ _modules = sys.modules
 class Namespace:
     """`__main__` and the results kept in it under `_`, `__`, `___`."""
 
-    __slots__ = ("module", "names", "_former", "_shown")
+    __slots__ = ("module", "names", "builtins", "_former", "_shown")
 
     def __init__(self) -> None:
         self._former = _modules.get("__main__")  # its globals must outlive code that uses them
         self.module = ModuleType("__main__")
         self.names = self.module.__dict__
+        self.builtins: object = builtins  # a policy has a table of its own
         self.names["__builtins__"] = builtins
         self._shown: tuple[object, ...] = ()
 
@@ -33,8 +34,8 @@ class Namespace:
         """Before every cell: what exec() would otherwise fill in with our own builtins, and what
         pickle, dataclasses and typing look up."""
         names = self.names
-        if names.get("__builtins__") is not builtins:
-            names["__builtins__"] = builtins
+        if names.get("__builtins__") is not self.builtins:
+            names["__builtins__"] = self.builtins
         if _modules.get("__main__") is not self.module:
             _modules["__main__"] = self.module
         if sys.modules is not _modules:

@@ -5,6 +5,7 @@ interrupted at any point and may raise anything."""
 from __future__ import annotations
 
 from _ast import Module
+from typing import NoReturn, Protocol
 
 from . import magics
 from .aio import Loop
@@ -12,13 +13,25 @@ from .cell import FUTURES, build, parse
 from .namespace import Namespace
 from .sealed import __builtins__  # noqa: F401
 from .sources import Sources
-from .transform import CellMagic, cell_magic, transform
+from .transform import HOOK, CellMagic, cell_magic, transform
+
+
+class Policy(Protocol):
+    """What a session's code may do; see `policies`. The methods may raise a refusal."""
+
+    interprets: bool  # it runs cells itself
+    notes: list[str]  # for the first execution
+
+    def run(self, source: str) -> object: ...
+    def admit(self, tree: Module, futures: int) -> Module: ...
+    def refuse_magic(self, source: str) -> NoReturn: ...
+    def refusal(self, error: BaseException | None) -> BaseException | None: ...
 
 
 class Runner:
     """Compiles and runs cells in the session's namespace."""
 
-    __slots__ = ("_sources", "_names", "_loop", "_magics", "futures")
+    __slots__ = ("_sources", "_names", "_loop", "_magics", "futures", "policy")
 
     def __init__(self, sources: Sources, namespace: Namespace, loop: Loop) -> None:
         self._sources = sources
@@ -26,6 +39,7 @@ class Runner:
         self._loop = loop
         self._magics: magics.Magics | None = None
         self.futures = 0  # compiler flags of the future statements seen so far
+        self.policy: Policy | None = None  # None = native
 
     def connect(self, table: magics.Magics) -> None:
         """Magics run parts of cells, so they and the runner need each other."""
@@ -34,6 +48,8 @@ class Runner:
     def run_cell(self, source: str) -> object:
         """Runs the next cell; returns the value of its last expression, or None."""
         filename = self._sources.add(source)
+        if self.policy is not None and self.policy.interprets:
+            return self.policy.run(source)
         problem = None
         try:
             tree = parse(source, filename, self.futures)
@@ -42,6 +58,8 @@ class Runner:
         if problem is not None:  # outside the handler: user code must not see it as a context
             magic = cell_magic(source)
             if magic is not None:
+                if self.policy is not None:
+                    self.policy.refuse_magic(source)
                 return self._run_cell_magic(magic, filename)
             tree, source = self._parse_magics(source, filename, problem)
         return self._run_tree(tree, source, filename)
@@ -60,6 +78,8 @@ class Runner:
         return self._run_tree(tree, source, filename)
 
     def _run_tree(self, tree: Module, source: str, filename: str) -> object:
+        if self.policy is not None:
+            tree = self.policy.admit(tree, self.futures)
         cell = build(tree, source, filename, self.futures)
         names = self._names
         if cell.body is not None:
@@ -89,4 +109,6 @@ class Runner:
             raise
         if plain is None:
             raise problem
+        if self.policy is not None and HOOK in plain:
+            self.policy.refuse_magic(source)
         return parse(plain, filename, self.futures), plain

@@ -68,6 +68,13 @@ class Sources:
             if _cache.get(name) is not entry:
                 _cache[name] = entry
 
+    def quote(self, line: int) -> str:
+        """A line of the last cell as a traceback shows it; "" if there is no such line."""
+        lines = self._entries[self.last()][2] if self.last() in self._entries else []
+        if not 0 < line <= len(lines):
+            return ""
+        return f'  File "{self.last()}", line {line}\n    {lines[line - 1].strip()[:200]}\n'
+
     def text(self, name: str) -> str | None:
         entry = self._entries.get(name)
         return None if entry is None else "".join(entry[2])

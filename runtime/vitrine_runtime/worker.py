@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from itertools import starmap
 from typing import Any, NoReturn
 
-from . import environ, seeding
+from . import environ, seeding, threads
 from .errors import FAILURES
 from .figures import Figures
 from .hooks import mute_signals
@@ -47,6 +48,7 @@ def after_fork() -> None:
     here = _getpid()
     if _seeded != here:
         seeding.reseed()
+        threads.after_fork()
         _seeded = here
 
 
@@ -105,7 +107,21 @@ def _serve(here: Session, inbox: list[tuple[str, int, Any]], failures: list[int]
 
 def _setup(here: Session, body: dict[str, Any]) -> None:
     environ.apply(body["env"])
+    policy = body.get("policy") or "native"
+    if policy != "native" and here.policy is None:
+        _install_policy(here, policy, body.get("imports") or [])
     if body["seed"] is not None:
         seeding.seed(body["seed"], here.imports)
     if body.get("rehearse"):
         rehearse()
+
+
+def _install_policy(here: Session, name: str, imports: list[str]) -> None:
+    """A session that is not what was asked for must not go on."""
+    try:
+        from . import policies
+
+        policies.install(here, name, imports)
+    except BaseException as error:
+        print(f"the policy {name} cannot be had: {error!r}", file=sys.stderr, flush=True)
+        _exit(1)

@@ -68,6 +68,8 @@ void Metrics::handled(const Handled& request) {
 
 void Metrics::executed(const ExecRecord& record) {
   executions_[static_cast<std::size_t>(record.outcome)].add(record.usage.wall_ms / 1000);
+  ++by_policy_[static_cast<std::size_t>(record.policy)][static_cast<std::size_t>(record.outcome)];
+  if (record.outcome == Outcome::policy) ++refusals_[{record.policy, rule_of(record)}];
   if (record.out_truncated || record.err_truncated) ++output_truncated_;
 }
 
@@ -103,6 +105,19 @@ std::string Metrics::text(const session::Registry& registry, const Server& serve
     out +=
         executions_[i].text("vitrine_execution_seconds",
                             "outcome=\"" + std::string(to_string(static_cast<Outcome>(i))) + "\"");
+  head(out, "vitrine_executions_total", "counter", "Executions, by language policy and outcome.");
+  for (std::uint8_t policy = 0; policy < kPolicies; ++policy)
+    for (std::size_t i = 0; i < by_policy_[policy].size(); ++i)
+      line(out, "vitrine_executions_total",
+           "policy=\"" + std::string(to_string(static_cast<Policy>(policy))) + "\",outcome=\"" +
+               std::string(to_string(static_cast<Outcome>(i))) + "\"",
+           static_cast<double>(by_policy_[policy][i]));
+  head(out, "vitrine_policy_refusals_total", "counter", "What a language policy refused, by rule.");
+  for (const auto& [key, count] : refusals_)
+    line(out, "vitrine_policy_refusals_total",
+         "policy=\"" + std::string(to_string(key.first)) + "\",rule=\"" + std::string(key.second) +
+             "\"",
+         static_cast<double>(count));
   head(out, "vitrine_create_seconds", "histogram", "Requests that created a session.");
   out += create_.text("vitrine_create_seconds", "");
   head(out, "vitrine_exec_request_seconds", "histogram", "Requests that executed code.");

@@ -39,6 +39,8 @@ class Metrics {
   Histogram create_;
   Histogram exec_request_;
   std::array<Histogram, 7> executions_;
+  std::array<std::array<std::uint64_t, 7>, kPolicies> by_policy_{};        // and outcome
+  std::map<std::pair<Policy, std::string_view>, std::uint64_t> refusals_;  // policy, rule
   std::uint64_t output_truncated_ = 0;
 };
 

@@ -151,6 +151,7 @@ Task<void> Native::create(Exchange& exchange) {
   std::optional<json::object> body = co_await body_of(exchange, EmptyBody::is_object);
   if (!body) co_return;
   session::SessionSpec spec;
+  spec.policy = registry.default_policy();
   Fields fields(*body);
   read_session(fields, spec);
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
@@ -289,6 +290,7 @@ Task<void> Native::run(Exchange& exchange) {
   std::optional<json::object> body = co_await body_of(exchange, EmptyBody::is_error);
   if (!body) co_return;
   session::SessionSpec spec;
+  spec.policy = registry.default_policy();
   ExecRequest request;
   Fields fields(*body);
   read_session(fields, spec);
@@ -385,6 +387,8 @@ Task<void> Native::info(Exchange& exchange) {
   }
   out["sessions"] =
       exchange.identity->is_named() ? registry.list(*exchange.identity).size() : registry.count();
+  out["policy"] = to_string(registry.default_policy());  // of sessions that name none
+  out["policies"] = json::array{"native", "restricted", "smolagents"};
   out["environments"] = json::array{
       json::object{{"name", "default"}, {"variants", json::array{"bare", "loaded", "seeded"}}}};
   std::string text = json::serialize(out);

@@ -75,18 +75,37 @@ void read_network(Fields& outer, session::SessionSpec& spec) {
   spec.network = std::move(network);
 }
 
+// Under `native` everything that is installed can be imported. A policy allows what is named here
+// besides its own list.
+void read_imports(Fields& fields, session::SessionSpec& spec) {
+  const json::array* list = fields.array("imports");
+  if (list == nullptr || list->empty()) return;
+  if (spec.policy == Policy::native)
+    return fields.fail("imports", "this version installs no packages",
+                       "leave it out; the image holds numpy, pandas, scipy, matplotlib and more");
+  if (list->size() > wire::kMaxImports)
+    return fields.fail("imports", "it names more than 256 modules", "name fewer");
+  for (const json::value& one : *list) {
+    if (!one.is_string() || !wire::is_module_name(one.as_string()))
+      return fields.fail("imports", "it holds something that is no module's name",
+                         "send names such as \"decimal\" or \"matplotlib.pyplot\"");
+    spec.imports.emplace_back(one.as_string());
+  }
+}
+
 }  // namespace
 
 void read_session(Fields& fields, session::SessionSpec& spec) {
   spec.name = fields.text("name", 200).value_or("");
   fields.choice("isolation", {"process"});
-  fields.choice("policy", {"native"});
-  for (const char* later : {"packages", "imports"}) {
-    const json::array* list = fields.array(later);
-    if (list != nullptr && !list->empty())
-      fields.fail(later, "this version installs no packages",
-                  "leave it out; the image holds numpy, pandas, scipy, matplotlib and more");
-  }
+  if (auto policy =
+          fields.choice("policy", {"native", "restricted", "restrictedpython", "smolagents"}))
+    spec.policy = *policy_from(*policy);
+  const json::array* packages = fields.array("packages");
+  if (packages != nullptr && !packages->empty())
+    fields.fail("packages", "this version installs no packages",
+                "leave it out; the image holds numpy, pandas, scipy, matplotlib and more");
+  read_imports(fields, spec);
   read_environment(fields, spec.env);
   if (auto seed = fields.whole("seed", 0, (1ull << 63) - 1)) {
     spec.seed = seed;

@@ -49,6 +49,20 @@ TEST(ReadSession, TakesAllLimitsInTheirUnits) {
   EXPECT_TRUE(spec.limits.validate());
 }
 
+TEST(ReadSession, TakesAPolicyAndWhatItAllows) {
+  session::SessionSpec spec;
+  EXPECT_EQ(
+      mistake_in_session(R"({"policy": "restrictedpython", "imports": ["glob", "xml.dom"]})", spec),
+      "");
+  EXPECT_EQ(spec.policy, Policy::restricted);
+  EXPECT_EQ(spec.imports, (std::vector<std::string>{"glob", "xml.dom"}));
+
+  session::SessionSpec usual;  // the server's default stays where none is named
+  usual.policy = Policy::smolagents;
+  EXPECT_EQ(mistake_in_session(R"({"imports": ["json"]})", usual), "");
+  EXPECT_EQ(usual.policy, Policy::smolagents);
+}
+
 TEST(ReadSession, NamesWhatItDoesNotTake) {
   for (const auto& [text, field] : std::vector<std::pair<std::string, std::string>>{
            {R"({"nope": 1})", "nope: "},
@@ -56,6 +70,9 @@ TEST(ReadSession, NamesWhatItDoesNotTake) {
            {R"({"limits": {"memory_mb": 0}})", "limits.memory_mb: "},
            {R"({"limits": {"cpus": 1e300}})", "limits.cpus: "},
            {R"({"packages": ["polars"]})", "packages: "},
+           {R"({"policy": "wild"})", "policy: "},
+           {R"({"policy": "restricted", "imports": ["a b"]})", "imports: "},
+           {R"({"policy": "restricted", "imports": [1]})", "imports: "},
            {R"({"display": {}})", "display: "},
            {R"({"isolation": "none"})", "isolation: "},
            {R"({"env": {"LD_PRELOAD": "x"}})", "env: "},

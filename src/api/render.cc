@@ -134,8 +134,9 @@ std::string session_json(const session::Session& session) {
   else if (session.busy()) state = "busy";
   std::string out = "{\"id\":\"" + session.id + "\",\"name\":" + quoted(session.spec.name) +
                     ",\"state\":\"" + state + "\",\"isolation\":" + quoted(session.spec.isolation) +
-                    ",\"policy\":" + quoted(session.spec.policy) + ",\"created_at\":\"" +
-                    session.created_at + "\",\"limits\":" + limits_json(session.spec.limits) +
+                    ",\"policy\":" + quoted(std::string(to_string(session.spec.policy))) +
+                    ",\"created_at\":\"" + session.created_at +
+                    "\",\"limits\":" + limits_json(session.spec.limits) +
                     ",\"notes\":" + json::serialize(notes);
   if (session.spec.network) {
     json::array rules;

@@ -20,7 +20,8 @@ std::vector<Words> commands() {
   std::string serve;
   for (const Setting& setting : kSettings) serve += flag_of(setting) + " ";
   serve += "--host --config --ephemeral";
-  const std::string target = "--url --token --timeout --memory --env --allow --image";
+  const std::string target =
+      "--url --token --timeout --memory --env --allow --policy --import --image";
   return {{"serve", "start the server", serve},
           {"run", "one sealed run in the terminal", "-c --stdin --json " + target},
           {"repl", "a sealed session, statement by statement", target},
@@ -40,6 +41,8 @@ std::string bash(const std::vector<Words>& all) {
   return "_vitrine() {\n  local current=${COMP_WORDS[COMP_CWORD]} words\n"
          "  case ${COMP_WORDS[COMP_CWORD-1]} in\n"
          "    --data|--image) COMPREPLY=($(compgen -d -- \"$current\")); return ;;\n"
+         "    --policy) COMPREPLY=($(compgen -W 'native restricted smolagents' -- \"$current\")); "
+         "return ;;\n"
          "    --auth) COMPREPLY=($(compgen -W 'token none' -- \"$current\")); return ;;\n"
          "    --config|--token-file|--reward|--stdin) COMPREPLY=($(compgen -f -- \"$current\")); "
          "return ;;\n"
@@ -65,6 +68,7 @@ std::string zsh(const std::vector<Words>& all) {
          "  if (( CURRENT == 2 )); then _describe command commands; return; fi\n"
          "  case $words[CURRENT-1] in\n"
          "    --data|--image) _files -/; return ;;\n"
+         "    --policy) compadd native restricted smolagents; return ;;\n"
          "    --auth) compadd token none; return ;;\n"
          "    --config|--token-file|--reward|--stdin) _files; return ;;\n"
          "  esac\n"

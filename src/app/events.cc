@@ -95,6 +95,9 @@ Status add_session_fields(const Target& target, json::object& body) {
     for (const std::string& rule : target.allow) rules.emplace_back(rule);
     body["network"] = json::object{{"allow", std::move(rules)}};
   }
+  if (!target.policy.empty()) body["policy"] = target.policy;
+  if (!target.imports.empty())
+    body["imports"] = json::array(target.imports.begin(), target.imports.end());
   if (target.env.empty()) return ok();
   json::object variables;
   for (const std::string& pair : target.env) {

@@ -54,6 +54,7 @@ struct FrontOptions {
   std::vector<std::string> hosts;
   std::uint32_t history = 1000;
   std::string reward = "openenv";  // none, openenv, or a file of rules
+  std::string policy = "native";   // of sessions that name none
 };
 
 void log_line(const std::string& text) {
@@ -216,6 +217,7 @@ Status Front::start() {
   if (!identities) return std::move(identities.error());
   for (const Identity* identity : identities->all())
     if (identity->is_named()) registry_.accounts().open(*identity);
+  registry_.default_policy(policy_from(options_.policy).value_or(Policy::native));
   registry_.recycle_for(needs_token(local, options_) ? std::string(kOwnerName) : "");
   api::ServerConfig config{.identities = std::move(*identities),
                            .token_everywhere = needs_token(local, options_),
@@ -233,7 +235,9 @@ Status Front::start() {
     metrics_.executed(record);
     if (record.outcome != Outcome::ok && record.outcome != Outcome::exception)
       log_line("info front: execution ended session=" + record.session + " execution=" + record.id +
-               " outcome=" + std::string(to_string(record.outcome)));
+               " policy=" + std::string(to_string(record.policy)) +
+               " outcome=" + std::string(to_string(record.outcome)) +
+               (record.outcome == Outcome::policy ? " rule=" + std::string(rule_of(record)) : ""));
   };
   registry_.on_decided = [this](const std::string& session, const NetworkEntry& entry) {
     log_decision(session, entry);
@@ -308,6 +312,8 @@ int run(int argc, char** argv) {
   app.add_option("--host", options.hosts);
   app.add_option("--history", options.history);
   app.add_option("--reward", options.reward);
+  app.add_option("--policy", options.policy)
+      ->check(CLI::IsMember({"native", "restricted", "smolagents"}));
   CLI11_PARSE(app, argc, argv);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   ::umask(077);

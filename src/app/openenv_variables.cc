@@ -2,7 +2,6 @@
 #include "app/openenv_variables.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <string_view>
@@ -10,14 +9,6 @@
 namespace vitrine::app {
 
 namespace {
-
-// The hook for policies: a backend whose policy is there names it here, and serve() passes it on.
-struct Backend {
-  std::string_view name;
-  std::string_view policy;  // empty = not in this version
-};
-constexpr std::array kBackends{Backend{"native", "native"}, Backend{"smolagents", ""},
-                               Backend{"restricted", ""}, Backend{"restrictedpython", ""}};
 
 Error refused(const std::string& variable, const std::string& value, const std::string& why,
               const std::string& remedy) {
@@ -50,14 +41,10 @@ Result<OpenEnvVariables> read_openenv_variables(const std::string& backend,
   if (!backend.empty()) {
     std::string lower = backend;
     std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-    const auto found = std::ranges::find(kBackends, std::string_view(lower), &Backend::name);
-    if (found == kBackends.end())
-      return refused("EXECUTOR_BACKEND", backend, "is no policy of sessions",
-                     "use native, or leave it out");
-    if (found->policy.empty())
-      return refused("EXECUTOR_BACKEND", backend, "is not in this version",
-                     "use native, or leave it out: sessions then run real Python in their jail");
-    read.policy = std::string(found->policy);
+    read.policy = policy_from(lower);
+    if (!read.policy)
+      return refused("EXECUTOR_BACKEND", backend, "is no language policy",
+                     "set it to native, restrictedpython or smolagents, or unset it");
   }
   for (std::size_t at = 0; at < imports.size();) {
     const std::size_t end = std::min(imports.find(',', at), imports.size());

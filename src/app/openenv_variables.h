@@ -5,20 +5,22 @@
 //   ADDITIONAL_IMPORTS  names, separated by commas, that code may import
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "model/session.h"
 
 namespace vitrine::app {
 
 struct OpenEnvVariables {
-  std::string policy = "native";  // what kBackends says of EXECUTOR_BACKEND
+  std::optional<Policy> policy;  // EXECUTOR_BACKEND
   std::vector<std::string> imports;
   std::vector<std::string> notes;  // for the one who starts the server
 };
 
-// `invalid_argument` for a backend that does not exist, or not here, and for a name that is none.
+// `invalid_argument` for a backend that does not exist, and for a name that is none.
 Result<OpenEnvVariables> read_openenv_variables();
 Result<OpenEnvVariables> read_openenv_variables(const std::string& backend,
                                                 const std::string& imports);

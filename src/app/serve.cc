@@ -18,6 +18,7 @@
 #include "app/tokens.h"
 #include "base/fd.h"
 #include "base/sha256.h"
+#include "model/session.h"
 
 namespace vitrine::app {
 
@@ -195,6 +196,8 @@ int serve(const ServeOptions& options) {
   if (!variables) return refuse(variables.error(), kUsage);
   for (const std::string& note : variables->notes)
     std::fprintf(stderr, "vitrine: %s\n", note.c_str());
+  const std::string policy = settings.get(
+      "policy", std::string(to_string(variables->policy.value_or(Policy::native))));
 
   const std::string listen = settings.get("listen", "127.0.0.1:8000");
   const std::string auth = settings.get("auth", "auto");
@@ -224,7 +227,8 @@ int serve(const ServeOptions& options) {
     words.insert(words.end(),
                  {"--egress-allow-private", settings.values.at("egress_allow_private")});
   if (options.ephemeral) words.emplace_back("--ephemeral");
-  words.insert(words.end(), {"--", "--data", data, "--auth", auth, "--reward", *rules});
+  words.insert(words.end(),
+               {"--", "--data", data, "--auth", auth, "--reward", *rules, "--policy", policy});
   if (settings.values.contains("history"))
     words.insert(words.end(), {"--history", settings.values.at("history")});
   if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "model/network.h"
+#include "model/session.h"
 
 namespace vitrine::app {
 
@@ -159,6 +160,9 @@ Status validate(const Settings& settings) {
     if (name == "isolation_floor" && value != "full" && value != "container")
       return wrong(name, value, "is neither full nor container",
                    "use one of these, or leave --isolation-floor out");
+    if (name == "policy" && !policy_from(value))
+      return wrong(name, value, "is none of native, restricted and smolagents",
+                   "use one of these, or leave --policy out");
     if (name == "name" && !is_name(value))
       return wrong(name, value, "is not a plain name", "use 1 to 64 letters, digits, - and _");
   }

@@ -41,6 +41,9 @@ inline constexpr std::array kSettings{
     Setting{"reward", Kind::text, "none|openenv|FILE",
             "what OpenEnv's steps earn: nothing, what stock "
             "says, or rules of docs/rewards.md [openenv]"},
+    Setting{"policy", Kind::text, "native|restricted|smolagents",
+            "what the language of sessions may do that name no policy "
+            "[$EXECUTOR_BACKEND, or native]"},
     Setting{"token_file", Kind::text, "FILE", "holds the token [DIR/token]"},
     Setting{"tokens", Kind::text, "FILE", "further tokens with quotas, JSON [none]"},
     Setting{"egress", Kind::text, "on|off",

@@ -69,6 +69,15 @@ void add_target(CLI::App& command, Target& target) {
   command.add_option("--allow", target.allow, "HOST[:PORT] it may reach, again for more [none]")
       ->type_size(1)
       ->allow_extra_args(false);
+  command
+      .add_option("--policy", target.policy,
+                  "what the language may do: native, restricted, smolagents")
+      ->check(CLI::IsMember({"native", "restricted", "restrictedpython", "smolagents"}))
+      ->option_text("NAME");
+  command.add_option("--import", target.imports, "a module the policy allows too, again for more")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->option_text("MODULE");
   command.add_option("--image", target.image, "runtime image of a private server");
 }
 

@@ -218,6 +218,14 @@ Status Sessions::interrupt(std::uint64_t id, std::uint64_t execution) {
   return ok();
 }
 
+Status Sessions::end_loop(const wire::EndLoop& request) {
+  Result<Session*> session = find_live(request.session);
+  if (!session) return std::move(session.error());
+  rooms_.signal(*(*session)->room, wire::end_loop_signal(),
+                wire::end_loop_value(request.execution, request.screen));
+  return ok();
+}
+
 Status Sessions::ask_stack(std::uint64_t id, std::uint64_t execution) {
   Result<Session*> session = find_live(id);
   if (!session) return std::move(session.error());

@@ -40,6 +40,7 @@ class Sessions {
   void end(std::uint64_t session, Done done);
 
   Status interrupt(std::uint64_t session, std::uint64_t execution);
+  Status end_loop(const wire::EndLoop& request);
   Status ask_stack(std::uint64_t session, std::uint64_t execution);
   Status watch(const wire::Watch& request);
   Status unwatch(const wire::Unwatch& request);

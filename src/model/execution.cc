@@ -20,6 +20,17 @@ std::optional<Outcome> outcome_from(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view rule_of(const ExecRecord& record) {
+  static constexpr std::array<std::string_view, 9> kRules{"attribute", "builtin",    "expression",
+                                                          "import",    "module",     "name",
+                                                          "shell",     "smolagents", "write"};
+  if (record.outcome != Outcome::policy) return "";
+  if (record.error)
+    for (std::string_view rule : kRules)
+      if (record.error->value.starts_with(std::string(rule) + ":")) return rule;
+  return "other";
+}
+
 Verdict verdict_of(const Death& death) {
   switch (death.cause) {
     case Cause::exited: return {Outcome::crashed, death.code & 0xFF};

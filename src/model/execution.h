@@ -51,6 +51,7 @@ struct ExecRecord {
   std::string code;
   std::string started_at;         // RFC 3339, UTC
   std::string state = "running";  // running, finished
+  Policy policy = Policy::native;
   Outcome outcome = Outcome::ok;
   int exit_code = 0;
   std::string out;
@@ -65,6 +66,10 @@ struct ExecRecord {
   std::optional<std::vector<NetworkEntry>> network = {};  // only of sessions that have one
   std::uint64_t network_omitted = 0;                      // entries beyond those
 };
+
+// The rule of the language policy that refused it, as its error names it ("import: line 3: ...");
+// "other" for anything but a known rule: the error is the worker's word. "" = none did.
+std::string_view rule_of(const ExecRecord& record);
 
 // How a dead worker's execution ends (the table of outcomes in docs/outcomes.md).
 struct Verdict {

@@ -12,6 +12,22 @@ std::string_view to_string(Variant variant) {
   return "unknown";
 }
 
+std::string_view to_string(Policy policy) {
+  switch (policy) {
+    case Policy::native: return "native";
+    case Policy::restricted: return "restricted";
+    case Policy::smolagents: return "smolagents";
+  }
+  return "unknown";
+}
+
+std::optional<Policy> policy_from(std::string_view name) {
+  if (name == "restrictedpython") return Policy::restricted;
+  for (std::uint8_t i = 0; i < kPolicies; ++i)
+    if (to_string(static_cast<Policy>(i)) == name) return static_cast<Policy>(i);
+  return std::nullopt;
+}
+
 std::string_view to_string(Cause cause) {
   switch (cause) {
     case Cause::exited: return "exited";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace vitrine {
@@ -39,7 +40,18 @@ struct Death {
   std::int32_t code = 0;
 };
 
+// What the language of a session may do: a guard against accidents. The jail is the wall.
+enum class Policy : std::uint8_t {
+  native = 0,      // real Python
+  restricted = 1,  // real Python behind RestrictedPython's guards
+  smolagents = 2,  // the interpreter of that package
+};
+inline constexpr std::uint8_t kPolicies = 3;
+
 std::string_view to_string(Variant variant);
 std::string_view to_string(Cause cause);
+std::string_view to_string(Policy policy);
+// By its name, or as older programs call it ("restrictedpython").
+std::optional<Policy> policy_from(std::string_view name);
 
 }  // namespace vitrine

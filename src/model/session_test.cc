@@ -16,6 +16,14 @@ TEST(Variant, HasANameOfItsOwnForEach) {
   EXPECT_EQ(names, (std::set<std::string_view>{"bare", "loaded", "seeded"}));
 }
 
+TEST(Policy, IsFoundByItsName) {
+  for (std::uint8_t i = 0; i < kPolicies; ++i)
+    EXPECT_EQ(policy_from(to_string(Policy{i})), Policy{i}) << int{i};
+  EXPECT_EQ(policy_from("restrictedpython"), Policy::restricted);
+  for (const char* name : {"", "Native", "unknown", "restricted ", "python"})
+    EXPECT_FALSE(policy_from(name)) << name;
+}
+
 TEST(Cause, HasANameOfItsOwnForEach) {
   std::set<std::string_view> names;
 

@@ -95,7 +95,7 @@ std::string spec_to_json(const SessionSpec& spec) {
   json::object out{{"name", spec.name},
                    {"owner", spec.owner},
                    {"variant", static_cast<int>(spec.variant)},
-                   {"policy", spec.policy},
+                   {"policy", to_string(spec.policy)},
                    {"isolation", spec.isolation},
                    {"memory_bytes", limits.memory_bytes},
                    {"cpu_permille", limits.cpu_permille},
@@ -109,6 +109,7 @@ std::string spec_to_json(const SessionSpec& spec) {
     json::array& rules = out["network"].emplace_array();
     for (const std::string& rule : spec.network->allow) rules.emplace_back(rule);
   }
+  if (!spec.imports.empty()) out["imports"] = json::array(spec.imports.begin(), spec.imports.end());
   // Names only: values are never stored.
   json::array& names = out["env"].emplace_array();
   for (const auto& [name, value] : spec.env) names.emplace_back(name);
@@ -132,7 +133,7 @@ SessionSpec spec_from_json(const std::string& text) {
   };
   spec.name = word("name", "");
   spec.owner = word("owner", "");
-  spec.policy = word("policy", "native");
+  spec.policy = policy_from(word("policy", "native")).value_or(Policy::native);
   spec.isolation = word("isolation", "process");
   spec.variant = static_cast<Variant>(std::min<std::uint64_t>(number("variant", 1), kVariants - 1));
   Limits& limits = spec.limits;
@@ -150,6 +151,9 @@ SessionSpec spec_from_json(const std::string& text) {
     for (const json::value& rule : rules->as_array())
       if (rule.is_string()) spec.network->allow.emplace_back(rule.as_string());
   }
+  if (const json::value* names = in->if_contains("imports"); names != nullptr && names->is_array())
+    for (const json::value& name : names->as_array())
+      if (name.is_string()) spec.imports.emplace_back(name.as_string());
   if (const json::value* env = in->if_contains("env"); env != nullptr && env->is_array())
     for (const json::value& name : env->as_array())
       if (name.is_string()) spec.lost_env.emplace_back(name.as_string());

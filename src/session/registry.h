@@ -39,6 +39,9 @@ class Registry {
 
   // Shells of one-shots are used again for this identity's one-shots only.
   void recycle_for(std::string owner) { recycling_owner_ = std::move(owner); }
+  // Of sessions whose maker names no policy.
+  void default_policy(Policy policy) { default_policy_ = policy; }
+  virtual Policy default_policy() const { return default_policy_; }
 
   // Takes over what an earlier front has left, and ends in the store what no longer exists.
   Task<Status> adopt(std::string keeper_instance);
@@ -89,6 +92,7 @@ class Registry {
   std::unordered_map<std::uint64_t, Death> early_deaths_;
   Accounts accounts_;
   std::string recycling_owner_;
+  Policy default_policy_ = Policy::native;
   Counters counters_;
 };
 
@@ -100,6 +104,7 @@ class OwnedRegistry final : public Registry {
   Task<Status> end(std::shared_ptr<Session> session) override;
   std::size_t count() const override;
   void wake(Session& session) override { whole_.wake(session); }
+  Policy default_policy() const override { return whole_.default_policy(); }
 
  private:
   Registry& whole_;

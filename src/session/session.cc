@@ -37,7 +37,7 @@ constexpr int kNetworkAtTheEnd = 1024;  // more than the line holds
 
 Outcome outcome_of(wire::Claim claim, bool timed_out) {
   // Also when the code caught what was to stop it: it had its time, and more.
-  if (timed_out && claim != wire::Claim::policy) return Outcome::timeout;
+  if (timed_out) return Outcome::timeout;
   switch (claim) {
     case wire::Claim::ok: return Outcome::ok;
     case wire::Claim::exception: return Outcome::exception;
@@ -121,9 +121,13 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
     send_message(wire::Type::resume, 0, "");
   } else {
     last_number_ = 0;
-    if (!spec.env.empty() || spec.seed || spec.network)
-      send_message(wire::Type::setup, 0,
-                   wire::Setup{.environment = environment(), .seed = spec.seed}.encode());
+    wire::Setup setup{.environment = environment(), .seed = spec.seed, .policy = spec.policy};
+    if (spec.policy != Policy::native)  // names of something else are of no use to a policy
+      for (const std::string& name : spec.imports)
+        if (wire::is_module_name(name) && setup.imports.size() < wire::kMaxImports)
+          setup.imports.push_back(name);
+    if (!spec.env.empty() || spec.seed || spec.network || spec.policy != Policy::native)
+      send_message(wire::Type::setup, 0, setup.encode());
   }
   auto self = shared_from_this();
   const auto spawn = [&](Task<void> task) {
@@ -173,6 +177,7 @@ void Session::restore(const std::optional<store::ExecRow>& running, std::uint64_
   current_->record.session = id;
   current_->record.code = running->code;
   current_->record.started_at = running->started_at;
+  current_->record.policy = spec.policy;
   current_->number = running->number;
   last_number_ = running->number;
   current_->started = std::chrono::steady_clock::now();
@@ -196,6 +201,7 @@ Result<std::shared_ptr<Execution>> Session::execute(ExecRequest request) {
                                                static_cast<std::size_t>(spec.limits.output_bytes));
   execution->record.session = id;
   execution->record.code = execution->request.code;
+  execution->record.policy = spec.policy;
   queue_.push_back(execution);
   touch();
   if (!current_ && !replaying_) begin_next();
@@ -468,7 +474,13 @@ void Session::take(const wire::Message& message) {
     case wire::Type::note:
       if (!wire::is_utf8(message.payload))
         return break_off(Error{Code::invalid_argument, "a note is no text"});
+      if (++current_->notes_told > wire::kMaxNotes) return;
       return current_->add_note(message.payload);
+    case wire::Type::painted:
+      // Once: what it says more often is no reason to send more often.
+      if (!std::exchange(current_->painted, true))
+        send_message(wire::Type::captured, current_->number, "");
+      return;
     case wire::Type::input_request: {
       Result<wire::InputRequest> request = wire::InputRequest::decode(message.payload);
       if (!request) return break_off(request.error());

@@ -36,7 +36,8 @@ struct SessionSpec {
   std::vector<std::string> lost_env;  // names whose values went with an earlier front
   std::optional<std::uint64_t> seed;
   std::optional<Network> network;  // none = sealed
-  std::string policy = "native";
+  Policy policy = Policy::native;
+  std::vector<std::string> imports;  // modules that the policy allows besides its own
   std::string isolation = "process";
 };
 

@@ -113,6 +113,10 @@ struct PutRequest {
   void operator()(const RemoveFile& r) { out.u64(r.session).bytes(r.path); }
   void operator()(const ListFiles& r) { out.u64(r.session).bytes(r.path).bytes(r.after); }
   void operator()(const Freeze& r) { out.u64(r.session).u8(r.frozen ? 1 : 0); }
+  void operator()(const EndLoop& r) {
+    out.u64(r.session).u64(r.execution);
+    put_enum(out, r.screen);
+  }
 };
 
 Request get_request(Reader& in, std::uint8_t verb) {
@@ -181,6 +185,11 @@ Request get_request(Reader& in, std::uint8_t verb) {
     case 17: {
       const std::uint64_t session = in.u64();
       return Freeze{session, get_bool(in)};
+    }
+    case 18: {
+      const std::uint64_t session = in.u64();
+      const std::uint64_t execution = in.u64();
+      return EndLoop{session, execution, get_enum(in, Screen::painting)};
     }
     default: in.fail(); return Info{};
   }

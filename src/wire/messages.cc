@@ -58,16 +58,27 @@ std::string Setup::encode() const {
   Writer out;
   put_environment(out, environment);
   out.u8(seed.has_value() ? 1 : 0).u64(seed.value_or(0));
+  out.u8(static_cast<std::uint8_t>(policy)).u16(static_cast<std::uint16_t>(imports.size()));
+  for (const std::string& name : imports) out.bytes(name);
   return out.take();
 }
 
 Result<Setup> Setup::decode(std::string_view payload) {
   Reader in(payload);
-  Setup setup{.environment = get_environment(in), .seed = {}};
+  Setup setup;
+  setup.environment = get_environment(in);
   const bool seeded = get_bool(in);
   const std::uint64_t seed = in.u64();
   if (seeded) setup.seed = seed;
   if (!seeded && seed != 0) in.fail();
+  setup.policy = get_enum(in, Policy::smolagents);
+  const std::uint16_t count = in.u16();
+  if (count > kMaxImports) in.fail();
+  for (std::uint16_t i = 0; i < count && !in.failed(); ++i) {
+    std::string name = in.text();
+    if (!is_module_name(name)) in.fail();
+    setup.imports.push_back(std::move(name));
+  }
   if (!in.complete()) return malformed("setup");
   return setup;
 }
@@ -76,7 +87,7 @@ std::string Execute::encode() const {
   Writer out;
   out.bytes(code).u8(static_cast<std::uint8_t>(stdin_mode)).bytes(stdin_bytes);
   put_environment(out, environment);
-  out.u64(result_limit);
+  out.u64(result_limit).u32(render_ms);
   return out.take();
 }
 
@@ -88,6 +99,7 @@ Result<Execute> Execute::decode(std::string_view payload) {
   execute.stdin_bytes = in.text();
   execute.environment = get_environment(in);
   execute.result_limit = in.u64();
+  execute.render_ms = in.u32();
   if (!in.complete()) return malformed("execute");
   return execute;
 }
@@ -231,6 +243,17 @@ bool is_allowed_variable(std::string_view name, std::string_view value) {
   if (value.find('\0') != std::string_view::npos || !is_utf8(name) || !is_utf8(value)) return false;
   if (name.starts_with("LD_") || name == "GLIBC_TUNABLES") return false;
   return std::ranges::find(kRefused, name) == kRefused.end();
+}
+
+bool is_module_name(std::string_view name) {
+  if (name.empty() || name.size() > kMaxImport) return false;
+  bool starts = true;  // of an identifier
+  for (const char c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    if (starts ? !letter : !letter && c != '.' && (c < '0' || c > '9')) return false;
+    starts = c == '.';
+  }
+  return !starts;
 }
 
 }  // namespace vitrine::wire

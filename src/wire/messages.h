@@ -15,11 +15,14 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/session.h"
 
 namespace vitrine::wire {
 
 inline constexpr std::size_t kMaxEnvironment = 256;  // variables in one message
 inline constexpr std::size_t kMaxMimeTypes = 64;     // representations of one result
+inline constexpr std::size_t kMaxImports = 256;      // modules a policy is told to allow
+inline constexpr std::size_t kMaxImport = 128;       // bytes of one's name
 
 using Environment = std::map<std::string, std::string>;
 
@@ -27,6 +30,8 @@ using Environment = std::map<std::string, std::string>;
 struct Setup {
   Environment environment;
   std::optional<std::uint64_t> seed;
+  Policy policy = Policy::native;
+  std::vector<std::string> imports;  // modules that the policy allows besides its own
 
   std::string encode() const;
   static Result<Setup> decode(std::string_view payload);
@@ -41,6 +46,7 @@ struct Execute {
   std::string stdin_bytes;
   Environment environment;
   std::uint64_t result_limit = 1 << 20;  // bytes of all results together
+  std::uint32_t render_ms = 0;           // time to paint after the code; 0 = nobody looks
 
   std::string encode() const;
   static Result<Execute> decode(std::string_view payload);
@@ -117,5 +123,8 @@ bool is_utf8(std::string_view text);
 
 // A valid variable name and value: no '=', no NUL, and none that changes how a program is loaded.
 bool is_allowed_variable(std::string_view name, std::string_view value);
+
+// The name of a module: identifiers in ASCII with dots between, at most kMaxImport bytes.
+bool is_module_name(std::string_view name);
 
 }  // namespace vitrine::wire

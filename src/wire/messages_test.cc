@@ -16,12 +16,16 @@ using SetupMessage = wire::Setup;  // a test has another Setup
 const Environment kEnvironment{
     {"A", "1"}, {"LANG", "C.UTF-8"}, {"Ü", "größer = besser"}, {"Z", ""}};
 
-const SetupMessage kSetup{.environment = kEnvironment, .seed = 7};
+const SetupMessage kSetup{.environment = kEnvironment,
+                          .seed = 7,
+                          .policy = Policy::smolagents,
+                          .imports = {"decimal", "matplotlib.pyplot"}};
 const Execute kExecute{.code = "print('é')\n",
                        .stdin_mode = Stdin::given,
                        .stdin_bytes = std::string("\xFF\0x", 3),
                        .environment = kEnvironment,
-                       .result_limit = 123'456};
+                       .result_limit = 123'456,
+                       .render_ms = 1u << 31};
 const Input kInput{.end_of_file = true, .bytes = std::string("a\0\xFF", 3)};
 const Ready kReady{.python = "3.11.2", .last_execution = 1ull << 63};
 const ResultBundle kResult{
@@ -42,16 +46,41 @@ TEST(Setup, ComesBackAsItWasSent) {
   ASSERT_TRUE(back) << back.error().describe();
   EXPECT_EQ(back->environment, kEnvironment);
   EXPECT_EQ(back->seed, 7u);
+  EXPECT_EQ(back->policy, Policy::smolagents);
+  EXPECT_EQ(back->imports, kSetup.imports);
+}
+
+TEST(Setup, TakesSoManyModulesAndNoMore) {
+  SetupMessage setup;
+  setup.imports.assign(kMaxImports, std::string(kMaxImport, 'm'));
+  EXPECT_TRUE(SetupMessage::decode(setup.encode()));
+
+  setup.imports.emplace_back("m");
+
+  EXPECT_FALSE(SetupMessage::decode(setup.encode()));
+}
+
+TEST(Setup, RefusesWhatIsNoPolicyAndNoModule) {
+  EXPECT_FALSE(SetupMessage::decode(Writer().u16(0).u8(0).u64(0).u8(3).u16(0).take()));
+  for (const char* name : {"", ".", "a.", ".a", "a..b", "1a", "a b", "a-b", "\xC3\xA4", "a\n"}) {
+    SetupMessage setup;
+    setup.imports = {name};
+    EXPECT_FALSE(is_module_name(name)) << name;
+    EXPECT_FALSE(SetupMessage::decode(setup.encode())) << name;
+  }
+  EXPECT_FALSE(is_module_name(std::string(kMaxImport + 1, 'm')));
 }
 
 TEST(Setup, TellsNoSeedFromSeedZero) {
   EXPECT_FALSE(SetupMessage::decode(SetupMessage{}.encode())->seed.has_value());
-  EXPECT_EQ(SetupMessage::decode(SetupMessage{.environment = {}, .seed = 0}.encode())->seed, 0u);
+  SetupMessage zero;
+  zero.seed = 0;
+  EXPECT_EQ(SetupMessage::decode(zero.encode())->seed, 0u);
 }
 
 TEST(Setup, RefusesASeedThatIsNotOne) {
-  EXPECT_FALSE(SetupMessage::decode(Writer().u16(0).u8(0).u64(7).take()));
-  EXPECT_FALSE(SetupMessage::decode(Writer().u16(0).u8(2).u64(7).take()));
+  EXPECT_FALSE(SetupMessage::decode(Writer().u16(0).u8(0).u64(7).u8(0).u16(0).take()));
+  EXPECT_FALSE(SetupMessage::decode(Writer().u16(0).u8(2).u64(7).u8(0).u16(0).take()));
 }
 
 TEST(Execute, ComesBackAsItWasSent) {
@@ -63,6 +92,7 @@ TEST(Execute, ComesBackAsItWasSent) {
   EXPECT_EQ(back->stdin_bytes, kExecute.stdin_bytes);
   EXPECT_EQ(back->environment, kEnvironment);
   EXPECT_EQ(back->result_limit, 123'456u);
+  EXPECT_EQ(back->render_ms, 1u << 31);
 }
 
 TEST(Execute, TakesNulBytesInCodeButOnlyUtf8) {
@@ -205,15 +235,24 @@ TEST(Environment, MayBeFullButNotFuller) {
 
 TEST(Environment, MayComeInAnyOrder) {
   Result<SetupMessage> setup = SetupMessage::decode(
-      Writer().u16(2).bytes("Z").bytes("1").bytes("A").bytes("2").u8(0).u64(0).take());
+      Writer().u16(2).bytes("Z").bytes("1").bytes("A").bytes("2").u8(0).u64(0).u8(0).u16(0).take());
 
   ASSERT_TRUE(setup);
   EXPECT_EQ(setup->environment, (Environment{{"A", "2"}, {"Z", "1"}}));
 }
 
 TEST(Environment, DoesNotSetAVariableTwice) {
-  EXPECT_FALSE(SetupMessage::decode(
-      Writer().u16(2).bytes("A").bytes("1").bytes("A").bytes("2").u8(0).u64(0).take()));
+  EXPECT_FALSE(SetupMessage::decode(Writer()
+                                        .u16(2)
+                                        .bytes("A")
+                                        .bytes("1")
+                                        .bytes("A")
+                                        .bytes("2")
+                                        .u8(0)
+                                        .u64(0)
+                                        .u8(0)
+                                        .u16(0)
+                                        .take()));
 }
 
 TEST(Environment, RefusesVariablesThatChangeHowProgramsAreLoaded) {
@@ -221,9 +260,9 @@ TEST(Environment, RefusesVariablesThatChangeHowProgramsAreLoaded) {
        {"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_", "GLIBC_TUNABLES", "GCONV_PATH", "PYTHONPATH",
         "PYTHONHOME", "PYTHONSTARTUP", "PYTHONINSPECT", "BASH_ENV", "ENV"}) {
     EXPECT_FALSE(is_allowed_variable(name, "x")) << name;
-    EXPECT_FALSE(
-        SetupMessage::decode(SetupMessage{.environment = {{name, "x"}}, .seed = {}}.encode()))
-        << name;
+    SetupMessage setup;
+    setup.environment = {{name, "x"}};
+    EXPECT_FALSE(SetupMessage::decode(setup.encode())) << name;
     EXPECT_FALSE(Execute::decode(Execute{.environment = {{name, "x"}}}.encode())) << name;
   }
 }

@@ -136,6 +136,16 @@ def test_run_ends_at_its_memory_limit_with_137(server: str) -> None:
     assert done.returncode in (1, 137)  # a MemoryError where the limit is one of the process
 
 
+def test_run_has_a_policy(server: str) -> None:
+    done = vitrine("run", "--url", server, "--policy", "restricted", "-c", "import os")
+    assert done.returncode == 1
+    assert "PolicyViolation: import: line 1: the module 'os'" in done.stderr
+
+    allowed = ["--policy", "restricted", "--import", "glob", "-c", "import glob; glob.glob('*')"]
+    assert vitrine("run", "--url", server, *allowed).returncode == 0
+    assert vitrine("run", "--url", server, "--policy", "wild", "-c", "1").returncode == 2
+
+
 def test_run_takes_a_file_or_standard_input(server: str, directory: Path) -> None:
     file = directory / "job.py"
     file.write_text("print('from a file')\n")
@@ -340,6 +350,7 @@ WRONG_FLAGS = [
     ("--egress", "maybe"),
     ("--egress-allow-private", "10.1"),
     ("--egress-allow-private", "::1/129"),
+    ("--policy", "wild"),
     ("--name", "a/b"),
     ("--host", "a b"),
     ("--image", "/nowhere"),
@@ -426,6 +437,23 @@ def test_serve_gives_the_rewards_of_its_rules(directory: Path) -> None:
     finally:
         code, rest = serving.stop()
     assert (code, rest) == (0, b"")
+
+
+def test_serve_takes_the_policy_of_the_environment(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXECUTOR_BACKEND", "restrictedpython")
+    serving = Serving("--data", str(directory / "data"))
+    try:
+        with urllib.request.urlopen(f"{serving.url}/v1/info", timeout=20) as answer:
+            assert json.load(answer)["policy"] == "restricted"
+    finally:
+        code, rest = serving.stop()
+    assert (code, rest) == (0, b"")
+    monkeypatch.setenv("EXECUTOR_BACKEND", "wild")
+    refused = vitrine("serve", "--data", str(directory / "other"))
+    assert refused.returncode == 2
+    assert "EXECUTOR_BACKEND 'wild'" in refused.stderr and "remedy: " in refused.stderr
 
 
 def test_serve_refuses_a_directory_with_other_files(directory: Path) -> None:

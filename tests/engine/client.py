@@ -228,8 +228,7 @@ class Session:
             self.channel.send(frame)
 
     def setup(self, env: dict[str, str] | None, seed: int | None) -> None:
-        seeded = struct.pack("<BQ", int(seed is not None), seed or 0)
-        self.send(wire.SETUP, 0, wire.environment(env) + seeded)
+        self.send(wire.SETUP, 0, wire.setup_payload(env, seed))
 
     def begin(self, code: bytes | str, **options: Any) -> Execution:
         self.execution += 1

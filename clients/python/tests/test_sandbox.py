@@ -82,6 +82,15 @@ def test_a_network_lets_out_to_what_it_names_only() -> None:
         Sandbox.run("1", network=["*"])
 
 
+def test_a_policy_refuses_and_says_what_is_allowed() -> None:
+    with Sandbox(policy="restricted", imports=["glob"]) as box:
+        result = box.run("import os")
+
+        assert (result.outcome, result.state_kept) == ("policy", True)
+        assert result.error is not None and result.error.value.startswith("import: line 1: ")
+        assert box.run("import glob\n6 * 7").value == 42
+
+
 def test_a_seed_fixes_what_is_random() -> None:
     drawn = [Sandbox.run("import random; random.random()", seed=7).value for _ in range(2)]
 

@@ -92,6 +92,7 @@ Task<Result<std::shared_ptr<Session>>> Environment::create() {
   spec.stored = false;  // its client leaves with the front, or finds a new one
   spec.limits.output_bytes = kOutput;
   spec.seed = wishes_.seed;
+  spec.policy = wishes_.policy.value_or(registry_.default_policy());
   if (wishes_.seed) spec.variant = Variant::seeded;
   Result<std::shared_ptr<Session>> made = co_await registry_.create(spec);
   if (made || made.error().code != Code::unavailable || !session_) co_return made;

@@ -192,14 +192,18 @@ std::variant<Action, Mistakes> read_action(const json::object& object) {
 }
 
 // Of the ancestors' servers. A wish that cannot be met is never passed over in silence.
-// The place for `policy` and `packages` of an episode, once sessions have them.
 void read_ancestors_wishes(const json::object& object, const json::array& prefix, Reset& reset,
                            Mistakes& mistakes) {
-  const json::value* backend = object.if_contains("executor_backend");
-  if (backend != nullptr && !backend->is_null() && *backend != "native")
-    mistakes.push_back({"literal_error", at(prefix, "executor_backend"),
-                        "Input should be 'native': sessions run real Python; leave it out",
-                        *backend, json::object{{"expected", "'native'"}}});
+  if (const json::value* backend = object.if_contains("executor_backend");
+      backend != nullptr && !backend->is_null()) {
+    if (backend->is_string()) reset.policy = policy_from(backend->as_string());
+    if (!reset.policy)
+      mistakes.push_back({"literal_error",
+                          at(prefix, "executor_backend"),
+                          "Input should be 'native', 'restrictedpython' or 'smolagents'",
+                          *backend,
+                          {}});
+  }
   const json::value* imports = object.if_contains("additional_imports");
   if (imports == nullptr || imports->is_null()) return;
   if (!imports->is_array() && !imports->is_string())

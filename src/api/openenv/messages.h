@@ -13,6 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "model/session.h"
+
 namespace vitrine::api::openenv {
 
 namespace json = boost::json;
@@ -50,6 +52,7 @@ std::variant<Action, Mistakes> read_action(const json::object& object);
 struct Reset {
   std::optional<std::uint64_t> seed;
   std::optional<std::string> episode;
+  std::optional<Policy> policy;  // `executor_backend`
   Wishes wishes;                        // of every step
   std::vector<std::string> notes = {};  // what was asked for and comes otherwise
 };

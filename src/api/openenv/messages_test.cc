@@ -90,6 +90,16 @@ TEST(OpenenvReset, TakesSeedsAsPydanticDoes) {
   EXPECT_TRUE(seed(R"({"seed": 1e300})"));
 }
 
+TEST(OpenenvReset, ChoosesThePolicy) {
+  const auto policy = [](const char* text) {
+    return std::get<Reset>(read_reset(object(text), {"body"})).policy;
+  };
+  EXPECT_EQ(policy("{}"), std::nullopt);
+  EXPECT_EQ(policy(R"({"executor_backend": null})"), std::nullopt);
+  EXPECT_EQ(policy(R"({"executor_backend": "restrictedpython"})"), Policy::restricted);
+  EXPECT_EQ(policy(R"({"executor_backend": "smolagents"})"), Policy::smolagents);
+}
+
 TEST(OpenenvReset, NamesWhatIsWrong) {
   const auto type = [](const char* text) {
     return first_mistake(read_reset(object(text), {"body"})).at("type");
@@ -101,6 +111,8 @@ TEST(OpenenvReset, NamesWhatIsWrong) {
   EXPECT_EQ(type(R"({"seed": 0.5})"), "int_from_float");
   EXPECT_EQ(type(R"({"seed": []})"), "int_type");
   EXPECT_EQ(type(R"({"episode_id": 1})"), "string_type");
+  EXPECT_EQ(type(R"({"executor_backend": "wild"})"), "literal_error");
+  EXPECT_EQ(type(R"({"executor_backend": 1})"), "literal_error");
 }
 
 TEST(OpenenvReset, CountsTheCharactersOfAnEpisodesName) {
