@@ -34,6 +34,13 @@ figure = plt.figure(figsize=(3, 2), facecolor="#0000ff")
 figure.canvas.manager.window.wm_geometry("+100+50")
 """
 
+PLOT_PAUSE = """
+import matplotlib.pyplot as plt
+figure = plt.figure(figsize=(9, 7), facecolor="#0000ff")
+figure.text(0.9, 0.9, "x")
+while True:
+    plt.pause(0.05)
+"""
 QT = """
 from PyQt5 import QtWidgets
 app = QtWidgets.QApplication([])
@@ -82,6 +89,7 @@ ROWS = {
     + "    for event in pygame.event.get():\n        running = event.type != pygame.QUIT\n"
     + "    pygame.display.flip()\n    clock.tick(60)\npygame.quit()",
     "pygame event.wait": PYGAME + "while True:\n    pygame.event.wait()",
+    "plt.pause": PLOT_PAUSE,
     "Qt exec": QT + "app.exec_()",
     "Gtk.main": GTK + "Gtk.main()",
     "pygame event.wait that honours QUIT": PYGAME
