@@ -99,6 +99,18 @@ def test_a_callback_that_blocks_is_stopped(onscreen: Session, screen: Screen) ->
     assert onscreen.run("1 + 1").value == "2"
 
 
+def test_a_picture_that_is_taken_does_not_wait_for_a_callback(
+    onscreen: Session, screen: Screen
+) -> None:
+    block = "import time\nroot.after(1, lambda: time.sleep(60))\ntime.sleep(.01)"
+    onscreen.start(ROOT + block, render_ms=50_000)
+    time.sleep(0.5)
+
+    onscreen.end_loop()
+
+    assert onscreen.wait(patience=20).outcome == "ok"
+
+
 def test_an_interrupt_ends_the_painting(onscreen: Session, screen: Screen) -> None:
     onscreen.start(ROOT, render_ms=60_000)
 
