@@ -65,8 +65,8 @@ def test_callbacks_that_call_each_other_for_ever(onscreen: Session, screen: Scre
 def test_callbacks_that_keep_a_window_from_being_mapped(onscreen: Session, screen: Screen) -> None:
     chain = "def again():\n    root.after_idle(again)\nagain()"  # Tk waits for the last of them
 
-    onscreen.start(ROOT + chain, render_ms=300)
-    done = onscreen.wait(patience=20)
+    onscreen.start(ROOT + chain, render_ms=1000)
+    done = onscreen.wait(look=lambda: time.sleep(3))  # so it has to give up by itself
 
     assert done.outcome == "ok" and "callback" in done.notes[0]
     assert onscreen.run("1 + 1").value == "2"
@@ -92,7 +92,7 @@ def test_a_callback_that_blocks_is_stopped(onscreen: Session, screen: Screen) ->
     block = "import time\nroot.after(1, lambda: time.sleep(60))\ntime.sleep(.01)"
     onscreen.start(ROOT + block, render_ms=300)
 
-    done = onscreen.wait(patience=20)
+    done = onscreen.wait(look=lambda: time.sleep(3))
 
     assert (done.outcome, done.stderr) == ("ok", "")
     assert len(done.notes) == 1 and "callback" in done.notes[0] and "painted" in done.order
