@@ -90,6 +90,10 @@ ROWS = {
     + "    pygame.display.flip()\n    clock.tick(60)\npygame.quit()",
     "pygame event.wait": PYGAME + "while True:\n    pygame.event.wait()",
     "plt.pause": PLOT_PAUSE,
+    "plt.show, an animation": FIGURE
+    + "from matplotlib.animation import FuncAnimation\nline = figure.add_axes([0.1, 0.1, 0.2, 0.2]).plot([0, 1])[0]\n"
+    + "def draw(i):\n    line.set_ydata([0, i % 7])\n    return (line,)\n"
+    + "moving = FuncAnimation(figure, draw, interval=30, cache_frame_data=False)\nplt.show()",
     "Qt exec": QT + "app.exec_()",
     "Gtk.main": GTK + "Gtk.main()",
     "pygame event.wait that honours QUIT": PYGAME
@@ -216,6 +220,18 @@ def test_an_interrupt_of_a_loop_is_one(onscreen: Session, screen: Screen) -> Non
         "KeyboardInterrupt",
     )
     assert "painted" not in done.order
+
+
+def test_an_interrupt_of_a_callback_ends_its_loop(onscreen: Session, screen: Screen) -> None:
+    code = "import time\nroot.after(50, lambda: (print('at it', flush=True), time.sleep(60)))\n"
+    onscreen.start(ROOT + code + "root.mainloop()", render_ms=500)
+    assert screen.waits_for(lambda: screen.colour(250, 150) == "#0000ff")
+    time.sleep(0.5)
+
+    onscreen.interrupt()
+
+    done = onscreen.wait(patience=20)
+    assert (done.outcome, done.stdout, done.stderr) == ("interrupted", "at it\n", "")
 
 
 def test_the_next_execution_is_never_hit(onscreen: Session, screen: Screen) -> None:

@@ -242,3 +242,12 @@ def test_a_figure_in_a_window_of_a_toolkit(onscreen: Session, screen: Screen, en
     done = shown(onscreen, screen, FIGURE + end, 250, 150)
 
     assert (done.outcome, done.seen) == ("ok", "#0000ff")
+
+
+def test_show_returns_also_when_nobody_looks(onscreen: Session, screen: Screen) -> None:
+    needs(onscreen, "matplotlib.pyplot")
+
+    done = onscreen.run(FIGURE + "plt.show()\nprint('went on')")
+
+    assert (done.outcome, done.stdout, done.stderr) == ("ok", "went on\n", "")
+    assert screen.waits_for(lambda: screen.colour(250, 150) == "#0000ff")
