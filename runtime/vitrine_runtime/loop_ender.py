@@ -20,6 +20,7 @@ from .errors import FAILURES
 from .interrupts import Gate
 from .loops import LoopEnded
 from .sealed import __builtins__  # noqa: F401
+from .tracebacks import OWN_FILES
 
 WAIT_MS, LOOK_MS = 1000, 20  # between two looks: while nothing is asked for, while something is
 PATIENCE = 0.15  # seconds from asking a loop to end to striking, and between strikes
@@ -93,9 +94,11 @@ class LoopEnder:
         """One step; returns the milliseconds to the next."""
         now = _clock()
         if self.phase == IN_PAINT:
-            self.stop_painting = self.stop_painting or bool(said)
+            if said and not self.stop_painting:
+                self.stop_painting = True
+                self.paint_until = min(self.paint_until, now)
             late = now - self.paint_until
-            if late > PATIENCE or (self.stop_painting and late > 0):
+            if late > PATIENCE:
                 self.has_struck = True
                 self._strike(now)
             return LOOK_MS if late > -1 else WAIT_MS
@@ -142,7 +145,9 @@ class LoopEnder:
         self._struck = now
         self._strikes += 1
         if self._strikes > STRIKES:
-            self._native.trip(self._id, LoopEnded, "<cell ", os.path.expanduser("~/"))
+            home = os.path.join(os.path.expanduser("~"), "")
+            places = ["<cell "] if OWN_FILES.startswith(home) else ["<cell ", home]
+            self._native.trip(self._id, LoopEnded, *places)
         self._gate.ending = True
         self._native.strike(self._id)
         gui_tk.wake()

@@ -13,7 +13,7 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from . import toolkits
+from . import loops, toolkits
 from .errors import FAILURES
 from .imports import ImportHooks
 from .sealed import __builtins__  # noqa: F401
@@ -108,6 +108,7 @@ def _let_show_return(pyplot: Any) -> None:
         return show(*arguments, **options)
 
     pyplot.show = show_and_return
+    pyplot.pause = loops.counted(pyplot.pause)
 
 
 def _has_windows(pyplot: Any) -> bool:

@@ -155,12 +155,13 @@ void on_end_loop(int, siginfo_t* info, void*) {
   errno = before;
 }
 
-// Neither restarts a system call: when both are pending, the first one decides whether a call goes on,
-// and the interrupt would come too late to break it off. Python repeats what a signal broke off.
-void install(int signal, void (*handler)(int, siginfo_t*, void*)) {
+// Stack and interrupt do not restart a system call: when both are pending, the first one decides
+// whether a call goes on, and the interrupt would come too late to break it off. Python repeats what a
+// signal broke off.
+void install(int signal, void (*handler)(int, siginfo_t*, void*), int flags = 0) {
   struct sigaction action {};
   action.sa_sigaction = handler;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;
   sigfillset(&action.sa_mask);
   ::sigaction(signal, &action, nullptr);
 }
@@ -174,7 +175,7 @@ void install_signals(int socket) {
   install(wire::stack_signal(), on_stack);
   install(wire::interrupt_signal(), on_interrupt);
   ::sem_init(&loop_ender, 0, 0);
-  install(wire::end_loop_signal(), on_end_loop);
+  install(wire::end_loop_signal(), on_end_loop, SA_RESTART);  // it concerns another thread
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = wire::interrupt_signal();

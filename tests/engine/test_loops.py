@@ -8,7 +8,7 @@ import struct
 import time
 
 import pytest
-from client import Execution, Session
+from client import Execution, Keeper, Session
 from engine_keepers import both_modes
 
 import wire
@@ -100,6 +100,19 @@ def test_a_client_that_goes_on_ends_the_wait(session: Session) -> None:
 
     assert [m.execution for m in second.messages if m.kind == wire.FINISHED] == [1, 2]
     assert (second.outcome, second.texts) == ("ok", ["42"])
+
+
+def test_a_new_client_learns_that_a_picture_can_be_taken(keeper: Keeper, session: Session) -> None:
+    execution = session.begin("6 * 7", render_ms=60_000)
+    painted(session, execution)
+
+    adopted = keeper.attach(session.id)
+    again = adopted.resume(until=lambda seen: bool(seen.bodies(wire.PAINTED)))
+    assert (again.id, again.texts, again.claim) == (execution.id, ["42"], None)
+    adopted.send(wire.CAPTURED, again.id, b"")
+    adopted.wait(again)
+
+    assert again.outcome == "ok"
 
 
 def test_an_interrupt_ends_the_wait(session: Session) -> None:
