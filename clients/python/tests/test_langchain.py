@@ -222,9 +222,22 @@ def test_bytes_of_others_are_refused_and_never_unpickled() -> None:
         SyncPyodideSandbox(stateful=True).execute("1", session_bytes=b"\x80\x04.")
 
 
+def test_hosts_that_are_named_may_be_reached() -> None:
+    code = "import os; print(os.environ['HTTPS_PROXY'])"
+
+    result = SyncPyodideSandbox(allow_net=["example.org"]).execute(code)
+    with python_sandbox(network=["example.org"]) as tool:
+        answer = tool.invoke({"code": code})
+
+    assert result.status == "success" and "127.0.0.1" in str(result.stdout)
+    assert "127.0.0.1" in answer and "example.org" in tool.description
+
+
 def test_what_cannot_be_opened_warns() -> None:
-    with pytest.warns(UserWarning, match="allow_net has no effect"):
+    with pytest.warns(UserWarning, match="allow_net=True has no effect"):
         PyodideSandbox(allow_net=True)
+    with pytest.warns(UserWarning, match="allow_env has no effect"):
+        PyodideSandbox(allow_env=["HOME"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         PyodideSandbox(allow_read=True, allow_write=True, allow_run=["ls"], allow_ffi=True)

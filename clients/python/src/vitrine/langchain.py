@@ -44,7 +44,8 @@ Runs Python code in a sealed, stateful session and returns what it printed, the 
 expression and any error.
 - Variables, imports and files stay from call to call, as in a notebook.
 - numpy, pandas and matplotlib are installed; figures and images are captured by themselves.
-- There is no network. Files live in the current directory."""
+- {network} Files live in the current directory."""
+SEALED = "There is no network."
 
 
 class _Input(BaseModel):
@@ -59,7 +60,7 @@ class PythonSandboxTool(BaseTool):
     """
 
     name: str = "python_sandbox"
-    description: str = DESCRIPTION
+    description: str = DESCRIPTION.format(network=SEALED)
     args_schema: Any = _Input
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     settings: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
@@ -132,6 +133,7 @@ def python_sandbox(
     env: Mapping[str, str] | None = None,
     seed: int | None = None,
     packages: Sequence[str] = (),
+    network: Sequence[str] = (),
     url: str | None = None,
     token: str | None = None,
 ) -> PythonSandboxTool:
@@ -144,21 +146,26 @@ def python_sandbox(
     Args:
         timeout_seconds: for one call; by default the session's limit.
         show_images: also give pictures to the model, as content blocks.
-        limits, env, seed, packages, url, token: as for `vitrine.Sandbox`.
+        limits, env, seed, packages, network, url, token: as for `vitrine.Sandbox`.
     """
     given = {
         "limits": limits,
         "env": env,
         "seed": seed,
         "packages": packages,
+        "network": network,
         "url": url,
         "token": token,
     }
     settings = {name: value for name, value in given.items() if value}
     if seed is not None:
         settings["seed"] = seed
+    reach = f"Over the network only these can be reached: {', '.join(network)}."
     return PythonSandboxTool(
-        settings=settings, timeout_seconds=timeout_seconds, show_images=show_images
+        description=DESCRIPTION.format(network=reach if network else SEALED),
+        settings=settings,
+        timeout_seconds=timeout_seconds,
+        show_images=show_images,
     )
 
 

@@ -62,18 +62,23 @@ class _Base:
         """The arguments of langchain-sandbox, so that programs run unchanged, and `url`, `token`.
 
         Deno is not used. What `allow_read`, `allow_write`, `allow_run` and `allow_ffi` open, every
-        session has within its own walls. Nothing of the host can be opened: `allow_net` and
-        `allow_env` warn that they change nothing.
+        session has within its own walls. A list as `allow_net` names the hosts a session may reach.
+        `allow_net=True` and `allow_env` warn that they change nothing.
         """
         self.stateful = stateful
         self._where: _Where = {"url": url, "token": token}
-        for name, wish in (("allow_net", allow_net), ("allow_env", allow_env)):
-            if wish:
-                warnings.warn(
-                    f"{name} has no effect: sessions have no network and do not see the "
-                    "environment of this process; the usual packages are installed already",
-                    stacklevel=2,
-                )
+        self._network = [] if isinstance(allow_net, bool) else list(allow_net)
+        if allow_net is True:
+            warnings.warn(
+                "allow_net=True has no effect: a session reaches only hosts that are named; "
+                'say allow_net=["example.org"]. The usual packages are installed already',
+                stacklevel=2,
+            )
+        if allow_env:
+            warnings.warn(
+                "allow_env has no effect: sessions do not see the environment of this process",
+                stacklevel=2,
+            )
 
 
 class SyncPyodideSandbox(_Base):
@@ -96,14 +101,27 @@ class SyncPyodideSandbox(_Base):
         """Runs code; never raises for what the code does."""
         limits = _limits(memory_limit_mb)
         if not self.stateful:
-            return _answer(run(code, timeout=timeout_seconds, limits=limits, **self._where))
+            return _answer(
+                run(
+                    code,
+                    timeout=timeout_seconds,
+                    limits=limits,
+                    network=self._network,
+                    **self._where,
+                )
+            )
         try:
             if session_bytes is None:
-                box = Sandbox(limits=limits, name="langchain", **self._where)
+                box = Sandbox(limits=limits, name="langchain", network=self._network, **self._where)
             else:
                 box = Sandbox.attach(_session(session_bytes), **self._where)
         except NotFound as error:
-            return _lost(error, Sandbox(limits=limits, name="langchain", **self._where).detach())
+            return _lost(
+                error,
+                Sandbox(
+                    limits=limits, name="langchain", network=self._network, **self._where
+                ).detach(),
+            )
         with box:  # ends it only if the call fails
             try:
                 return _answer(box.run(code, timeout=timeout_seconds), box.detach())
@@ -127,15 +145,21 @@ class PyodideSandbox(_Base):
         """Runs code; never raises for what the code does."""
         limits = _limits(memory_limit_mb)
         if not self.stateful:
-            result = await run_async(code, timeout=timeout_seconds, limits=limits, **self._where)
+            result = await run_async(
+                code, timeout=timeout_seconds, limits=limits, network=self._network, **self._where
+            )
             return _answer(result)
         try:
             if session_bytes is None:
-                box = await AsyncSandbox.create(limits=limits, name="langchain", **self._where)
+                box = await AsyncSandbox.create(
+                    limits=limits, name="langchain", network=self._network, **self._where
+                )
             else:
                 box = await AsyncSandbox.attach(_session(session_bytes), **self._where)
         except NotFound as error:
-            async with AsyncSandbox(limits=limits, name="langchain", **self._where) as fresh:
+            async with AsyncSandbox(
+                limits=limits, name="langchain", network=self._network, **self._where
+            ) as fresh:
                 return _lost(error, fresh.detach())
         async with box:
             try:
