@@ -2,7 +2,7 @@
 #include "encoder/palette.h"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 
 namespace vitrine::encoder {
 
@@ -14,19 +14,33 @@ constexpr std::size_t kColours = 255;  // one is left for "as before"
 struct Bin {
   std::uint32_t count = 0;
   std::uint64_t red = 0, green = 0, blue = 0;
+};
 
-  int r() const { return static_cast<int>(red / count); }
-  int g() const { return static_cast<int>(green / count); }
-  int b() const { return static_cast<int>(blue / count); }
+// The mean of what fell into a bin.
+struct Colour {
+  int red = 0, green = 0, blue = 0;
+
+  explicit Colour(const Bin& bin)
+      : red(static_cast<int>(bin.red / bin.count)),
+        green(static_cast<int>(bin.green / bin.count)),
+        blue(static_cast<int>(bin.blue / bin.count)) {}
 };
 
 std::size_t bin_of(const std::uint8_t* pixel) {
   return static_cast<std::size_t>(pixel[2] >> 3 << 10 | pixel[1] >> 3 << 5 | pixel[0] >> 3);
 }
 
-int distance(const Bin& a, const Bin& b) {
-  const int dr = a.r() - b.r(), dg = a.g() - b.g(), db = a.b() - b.b();
-  return 2 * dr * dr + 4 * dg * dg + db * db;  // eyes see green best
+std::uint8_t nearest(const Colour& wanted, const std::vector<Colour>& colours) {
+  std::size_t best = 0;
+  int least = 1 << 30;
+  for (std::size_t i = 0; i < colours.size(); ++i) {
+    const int dr = wanted.red - colours[i].red;
+    const int dg = wanted.green - colours[i].green;
+    const int db = wanted.blue - colours[i].blue;
+    const int distance = 2 * dr * dr + 4 * dg * dg + db * db;  // eyes see green best
+    if (distance < least) least = distance, best = i;
+  }
+  return static_cast<std::uint8_t>(best);
 }
 
 }  // namespace
@@ -49,19 +63,16 @@ Paletted make_palette(std::span<const std::uint8_t> bgrx) {
 
   Paletted out;
   std::vector<std::uint8_t> index(kBins);
+  std::vector<Colour> colours;
   for (std::size_t i = 0; i < kept; ++i) {
-    const Bin& bin = bins[used[i]];
-    out.colours[i] =
-        0xFF000000u | static_cast<std::uint32_t>(bin.r() << 16 | bin.g() << 8 | bin.b());
+    const Colour colour(bins[used[i]]);
+    out.colours[i] = 0xFF000000u |
+                     static_cast<std::uint32_t>(colour.red << 16 | colour.green << 8 | colour.blue);
     index[used[i]] = static_cast<std::uint8_t>(i);
+    colours.push_back(colour);
   }
-  for (std::size_t i = kept; i < used.size(); ++i) {
-    std::size_t best = 0;
-    for (std::size_t k = 1; k < kept; ++k)
-      if (distance(bins[used[i]], bins[used[k]]) < distance(bins[used[i]], bins[used[best]]))
-        best = k;
-    index[used[i]] = static_cast<std::uint8_t>(best);
-  }
+  for (std::size_t i = kept; i < used.size(); ++i)
+    index[used[i]] = nearest(Colour(bins[used[i]]), colours);
   for (std::size_t i = kept; i < out.colours.size(); ++i) out.colours[i] = 0xFF000000u;
   out.pixels.reserve(bgrx.size() / 4);
   for (std::size_t i = 0; i + 3 < bgrx.size(); i += 4)
