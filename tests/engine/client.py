@@ -107,7 +107,7 @@ class Keeper:
         seed: int | None = None,
     ) -> Session:
         body = bytes([wire.VARIANTS[variant], wire.LIFETIMES[lifetime]])
-        reader, fds = self.call(wire.CREATE, body + (limits or wire.Limits()).encode())
+        reader, fds = self.call(wire.CREATE, body + (limits or wire.Limits()).encode() + wire.display())
         session = Session(self, reader.number("Q"), fds)
         session.source = reader.choice(wire.SOURCES)
         if env or seed is not None:

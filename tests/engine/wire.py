@@ -84,6 +84,10 @@ class Limits:
         )
 
 
+def display(width: int = 1024, height: int = 768) -> bytes:
+    return struct.pack("<II", width, height)
+
+
 def blob(data: bytes | str) -> bytes:
     raw = data.encode() if isinstance(data, str) else data
     return struct.pack("<I", len(raw)) + raw
