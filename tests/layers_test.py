@@ -18,6 +18,8 @@ SHARED = ["base", "model", "wire"]
 # Linked only into their own programs. `init` is pid 1 of a session: a program of one file.
 PRIVILEGED = ["jail", "keeper", "zygote"]
 FRONT = ["store", "backend", "display", "packages", "session", "api", "app"]
+# Programs of their own beside a session's display; they know the shared values and their libraries.
+HELPERS = ["screen", "encoder"]
 ALONE = ["init"]
 
 # layer -> the layers it may include, besides itself
@@ -25,6 +27,7 @@ ALLOWED = {
     **{layer: set(SHARED[:i]) for i, layer in enumerate(SHARED)},
     **{layer: set(SHARED + PRIVILEGED[:i]) for i, layer in enumerate(PRIVILEGED)},
     **{layer: set(SHARED + FRONT[:i]) for i, layer in enumerate(FRONT)},
+    **{layer: set(SHARED) for layer in HELPERS},
     **{layer: set() for layer in ALONE},
 }
 
@@ -81,13 +84,23 @@ def libraries(program: Path) -> set[str]:
 
 # program -> the layers of which nothing may be in it, and the libraries it may use
 RUNTIME = {"libstdc++", "libgcc_s", "libm", "libc", "ld-linux-x86-64", "ld-linux-aarch64"}
+# What the image has: the helper runs in its root.
+IMAGE = {"libc", "libm", "ld-linux-x86-64", "ld-linux-aarch64"}
 BOOST_JSON = {"libboost_json", "libboost_container"}
 PROGRAMS = {
-    "vitrine-front": (PRIVILEGED, RUNTIME | BOOST_JSON | {"libsqlite3"}),
-    "vitrine-keeper": ([*FRONT, "zygote"], RUNTIME | {"libseccomp"}),
+    "vitrine-front": ([*PRIVILEGED, *HELPERS], RUNTIME | BOOST_JSON | {"libsqlite3"}),
+    "vitrine-keeper": ([*FRONT, *HELPERS, "zygote"], RUNTIME | {"libseccomp"}),
     "vitrine": (
         [*PRIVILEGED, "store", "backend", "session", "api"],
         RUNTIME | BOOST_JSON | {"libedit"},
+    ),
+    "vitrine-screen": (
+        [*PRIVILEGED, *FRONT, "encoder"],
+        IMAGE | {"libxcb", "libxcb-xtest", "libxcb-composite"},
+    ),
+    "vitrine-encoder": (
+        [*PRIVILEGED, *FRONT, "screen"],
+        RUNTIME | {"libseccomp", "libavcodec", "libavformat", "libavutil", "libswscale"},
     ),
 }
 
