@@ -279,9 +279,9 @@ void Rooms::kill_worker(Room& room) {
   reaper_.signal(room.shell->init, SIGKILL);
 }
 
-void Rooms::signal(const Room& room, int signal, std::uint64_t execution) const {
+void Rooms::signal(const Room& room, int signal, std::uint64_t value) const {
   if (room.worker.pid > 0)
-    reaper_.signal(room.worker.pid, signal, static_cast<std::uint32_t>(execution));
+    reaper_.signal(room.worker.pid, signal, static_cast<std::uint32_t>(value));
 }
 
 Result<wire::Used> Rooms::usage(const Room& room) const {

@@ -73,7 +73,7 @@ class Rooms {
   // The same files, a new worker; only where can_refresh() says so.
   void refresh(std::unique_ptr<Room> room, Take taken);
 
-  void signal(const Room& room, int signal, std::uint64_t execution) const;
+  void signal(const Room& room, int signal, std::uint64_t value) const;
   // All that session code started, not only the worker.
   void kill_worker(Room& room);
   // Its main thread waits for the client's next message: nothing is being executed.

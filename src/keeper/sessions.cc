@@ -175,6 +175,14 @@ Status Sessions::interrupt(std::uint64_t id, std::uint64_t execution) {
   return ok();
 }
 
+Status Sessions::end_loop(const wire::EndLoop& request) {
+  Result<Session*> session = find_live(request.session);
+  if (!session) return std::move(session.error());
+  rooms_.signal(*(*session)->room, wire::end_loop_signal(),
+                wire::end_loop_value(request.execution, request.screen));
+  return ok();
+}
+
 Status Sessions::ask_stack(std::uint64_t id, std::uint64_t execution) {
   Result<Session*> session = find_live(id);
   if (!session) return std::move(session.error());
@@ -252,13 +260,6 @@ Status Sessions::freeze(const wire::Freeze& request) {
   Result<Session*> session = find_live(request.session);
   if (!session) return std::move(session.error());
   return rooms_.freeze(*(*session)->room, request.frozen);
-}
-
-Status Sessions::end_loop(const wire::EndLoop& request) {
-  Result<Session*> session = find_live(request.session);
-  if (!session) return std::move(session.error());
-  rooms_.signal(*(*session)->room, wire::end_loop_signal(request.painting), request.execution);
-  return ok();
 }
 
 void Sessions::open_display(const wire::OpenDisplay& request, DisplayOpened opened) {

@@ -40,13 +40,13 @@ class Sessions {
   void end(std::uint64_t session, Done done);
 
   Status interrupt(std::uint64_t session, std::uint64_t execution);
+  Status end_loop(const wire::EndLoop& request);
   Status ask_stack(std::uint64_t session, std::uint64_t execution);
   Status watch(const wire::Watch& request);
   Status unwatch(const wire::Unwatch& request);
   Status kill(std::uint64_t session);
   Result<wire::Used> usage(std::uint64_t session);
   Status freeze(const wire::Freeze& request);
-  Status end_loop(const wire::EndLoop& request);
   // `opened` is called once, now or later; the descriptors are then at display_descriptors().
   using DisplayOpened = std::function<void(Result<wire::DisplayOpened>)>;
   void open_display(const wire::OpenDisplay& request, DisplayOpened opened);

@@ -105,7 +105,8 @@ struct PutRequest {
   void operator()(const Freeze& r) { out.u64(r.session).u8(r.frozen ? 1 : 0); }
   void operator()(const OpenDisplay& r) { out.u64(r.session).u8(r.start ? 1 : 0); }
   void operator()(const EndLoop& r) {
-    out.u64(r.session).u64(r.execution).u8(r.painting ? 1 : 0);
+    out.u64(r.session).u64(r.execution);
+    put_enum(out, r.screen);
   }
 };
 
@@ -178,12 +179,12 @@ Request get_request(Reader& in, std::uint8_t verb) {
     }
     case 18: {
       const std::uint64_t session = in.u64();
-      return OpenDisplay{session, get_bool(in)};
+      const std::uint64_t execution = in.u64();
+      return EndLoop{session, execution, get_enum(in, Screen::painting)};
     }
     case 19: {
       const std::uint64_t session = in.u64();
-      const std::uint64_t execution = in.u64();
-      return EndLoop{session, execution, get_bool(in)};
+      return OpenDisplay{session, get_bool(in)};
     }
     default: in.fail(); return Info{};
   }

@@ -17,6 +17,7 @@
 #include "model/geometry.h"
 #include "model/limits.h"
 #include "model/session.h"
+#include "wire/signals.h"
 
 namespace vitrine::wire {
 
@@ -98,6 +99,13 @@ struct ListFiles {  // `path` "" = the home; entries after `after`, in order of 
   std::string path;
   std::string after;
 };
+// The picture is taken: an event loop in which the execution sits, or with which it keeps painting, is
+// to end. Anything else is left alone.
+struct EndLoop {
+  std::uint64_t session = 0;
+  std::uint64_t execution = 0;
+  Screen screen = Screen::still;
+};
 // Stops or continues everything inside, without it noticing.
 struct Freeze {
   std::uint64_t session = 0;
@@ -110,16 +118,10 @@ struct OpenDisplay {
   std::uint64_t session = 0;
   bool start = false;
 };
-// Asks the worker to leave the event loop it sits in; it ignores that if it is in none.
-struct EndLoop {
-  std::uint64_t session = 0;
-  std::uint64_t execution = 0;
-  bool painting = false;  // the screen still changes
-};
 
 using Request = std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List,
                              Attach, AskUsage, Info, OpenFile, NewFile, CommitFile, RemoveFile,
-                             ListFiles, Freeze, OpenDisplay, EndLoop>;
+                             ListFiles, Freeze, EndLoop, OpenDisplay>;
 
 struct NumberedRequest {
   std::uint32_t number = 0;

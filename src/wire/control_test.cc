@@ -41,8 +41,8 @@ const std::vector<Request> kRequests{
     RemoveFile{.session = 18, .path = ""},
     ListFiles{.session = 19, .path = "dir", .after = "m"},
     Freeze{.session = 20, .frozen = true},
-    OpenDisplay{.session = 21, .start = true},
-    EndLoop{.session = 22, .execution = 23, .painting = true}};
+    EndLoop{.session = 21, .execution = 22, .screen = Screen::painting},
+    OpenDisplay{.session = 23, .start = true}};
 
 const std::vector<Reply> kReplies{
     Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},
