@@ -91,8 +91,12 @@ class Keeper:
         if event == 0:
             cause = reader.choice(wire.CAUSES)
             self.events.append(("died", session, (cause, reader.number("i"))))
-        else:
+        elif event == 1:
             self.events.append(("timed_out", session, reader.number("Q")))
+        elif event == 2:
+            self.events.append(("display_started", session, None))
+        else:
+            self.events.append(("display_died", session, reader.text()))
 
     def pump_ready(self) -> None:
         while is_ready(self.socket):
