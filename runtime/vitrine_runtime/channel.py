@@ -14,7 +14,7 @@ from .sealed import __builtins__  # noqa: F401
 from .streams import Streams
 
 MAX_TEXT = 250_000  # characters: a MiB at most
-MAX_NOTE = 8_000  # one frame at most
+MAX_NOTE = 4096  # bytes
 
 VALUE, DISPLAY, UPDATE_DISPLAY, CLEAR_OUTPUT = range(4)
 
@@ -41,6 +41,14 @@ def encodable(text: str, limit: int = MAX_TEXT) -> str:
     if text.isascii():
         return text
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def short(text: str) -> str:
+    """`text` made to fit into a note."""
+    text = encodable(text, MAX_NOTE - 3)
+    if len(text) <= MAX_NOTE // 4:
+        return text
+    return text.encode()[:MAX_NOTE].decode("utf-8", "ignore")
 
 
 class Channel:
@@ -77,12 +85,12 @@ class Channel:
 
     def notes(self, sent: list[object], id: int, notes: list[str]) -> None:
         """Sends those of `notes` not sent yet; for `sent` see `error`."""
-        frames = [(id, encodable(text, MAX_NOTE)) for text in notes[len(sent) :]]
+        frames = [(id, short(text)) for text in notes[len(sent) :]]
         sent.extend(starmap(self.native.send_note, frames))
 
     def input_request(self, id: int, prompt: str, password: bool) -> None:
         self.streams.flush()
-        self.native.send_input_request(id, encodable(prompt, MAX_NOTE), password)
+        self.native.send_input_request(id, encodable(prompt, 8_000), password)
 
     def error(self, sent: list[object], id: int, error: tuple[str, str, str]) -> None:
         """Sends the error and appends to `sent` with no bytecode in between.

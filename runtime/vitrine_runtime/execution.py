@@ -8,6 +8,7 @@ from typing import Any
 from .errors import Error
 from .sealed import __builtins__  # noqa: F401
 
+MAX_NOTES = 32
 OK, EXCEPTION, POLICY, INTERRUPTED = "ok", "exception", "policy", "interrupted"
 
 
@@ -49,5 +50,5 @@ class Execution:
         """A note, sent with the end of the execution."""
         if self.notes is None:
             self.notes = []
-        if len(self.notes) < 50 and text not in self.notes:
+        if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)

@@ -162,6 +162,7 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
     void operator()(const wire::AskStack& r) {
       control.answer(id, number, sessions.ask_stack(r.session, r.execution));
     }
+    void operator()(const wire::EndLoop& r) { control.answer(id, number, sessions.end_loop(r)); }
     void operator()(const wire::Watch& r) { control.answer(id, number, sessions.watch(r)); }
     void operator()(const wire::Unwatch& r) { control.answer(id, number, sessions.unwatch(r)); }
     void operator()(const wire::Kill& r) { control.answer(id, number, sessions.kill(r.session)); }
@@ -195,6 +196,13 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
       control.answer(id, number, listed ? wire::Reply(*listed) : wire::Reply(listed.error()));
     }
     void operator()(const wire::Freeze& r) { control.answer(id, number, sessions.freeze(r)); }
+    void operator()(const wire::OpenDisplay& r) {
+      sessions.open_display(r, [self = &control, to = id, n = number, session = r.session](
+                                   const Result<wire::DisplayOpened>& shown) {
+        if (!shown) return self->answer(to, n, wire::Reply(shown.error()));
+        self->send(to, wire::encode_reply(n, *shown), self->sessions_->display_descriptors(session));
+      });
+    }
     void operator()(const wire::Info&) {
       control.answer(id, number, wire::Reply(wire::Told{control.info_()}));
     }

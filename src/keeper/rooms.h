@@ -73,7 +73,7 @@ class Rooms {
   // The same files, a new worker; only where can_refresh() says so.
   void refresh(std::unique_ptr<Room> room, Take taken);
 
-  void signal(const Room& room, int signal, std::uint64_t execution) const;
+  void signal(const Room& room, int signal, std::uint64_t value) const;
   // All that session code started, not only the worker.
   void kill_worker(Room& room);
   // Its main thread waits for the client's next message: nothing is being executed.
@@ -122,6 +122,7 @@ class Rooms {
   // Whether anything of it can be seen in the network namespace, which is not renewed.
   bool used_the_network(const Shell& shell) const;
   bool left_network_traces(const Shell& shell) const;
+  bool was_display_wanted(const Shell& shell) const;
   enum class Vacant { no, yes };
   void vacate(Shell* shell, int tries, std::function<void(Vacant)> then);
   void recycle(Shell* shell, std::function<void()> gone);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "keeper/displays.h"
 #include "keeper/files.h"
 #include "keeper/rooms.h"
 #include "wire/control.h"
@@ -27,7 +28,8 @@ class Sessions {
 
   using Connected = std::function<bool(std::uint64_t owner)>;
 
-  Sessions(Loop& loop, Rooms& rooms, std::uint32_t capacity, Notify notify, Connected connected);
+  Sessions(Loop& loop, Rooms& rooms, Displays& displays, std::uint32_t capacity, Notify notify,
+           Connected connected);
 
   // `opened` is called once, now or later; the descriptors are then at descriptors().
   void create(const wire::Create& request, std::uint64_t owner, Opened opened);
@@ -38,12 +40,17 @@ class Sessions {
   void end(std::uint64_t session, Done done);
 
   Status interrupt(std::uint64_t session, std::uint64_t execution);
+  Status end_loop(const wire::EndLoop& request);
   Status ask_stack(std::uint64_t session, std::uint64_t execution);
   Status watch(const wire::Watch& request);
   Status unwatch(const wire::Unwatch& request);
   Status kill(std::uint64_t session);
   Result<wire::Used> usage(std::uint64_t session);
   Status freeze(const wire::Freeze& request);
+  // `opened` is called once, now or later; the descriptors are then at display_descriptors().
+  using DisplayOpened = std::function<void(Result<wire::DisplayOpened>)>;
+  void open_display(const wire::OpenDisplay& request, DisplayOpened opened);
+  std::vector<int> display_descriptors(std::uint64_t session) const;
   // Also of a dead session; good until the next call that changes it.
   Result<Home> home(std::uint64_t session);
   wire::Listed list(std::uint64_t after) const;
@@ -83,6 +90,7 @@ class Sessions {
 
   Loop& loop_;
   Rooms& rooms_;
+  Displays& displays_;
   std::uint32_t capacity_;
   Notify notify_;
   Connected connected_;

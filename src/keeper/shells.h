@@ -23,6 +23,30 @@
 
 namespace vitrine::keeper {
 
+// The screen of a shell, from the socket that waits for its first client on.
+struct Display {
+  Fd listener;  // the keeper keeps its copy: when a server dies, the next client starts another
+  jail::Cookie cookie{};
+  Geometry geometry;
+  int pid = -1;  // of the X server; a child of the keeper
+  bool used = false;  // something connected, or a client asked for it
+  std::uint32_t generation = 0;  // servers so far
+  Fd framebuffer;                // for reading
+  Fd helper;                     // our end of the screen helper's socket; empty = none
+  enum class Change { started, died };
+  std::function<void(Change, const std::string& detail)> on_change;  // set by whoever uses it
+
+  // While a server starts, and after one failed; see keeper/displays.h.
+  enum class Start { none, cloning, building };
+  Start start = Start::none;
+  Fd channel;
+  TimerId timer = 0;
+  std::uint32_t failures = 0;  // in a row
+  std::uint32_t deaths = 0;
+  std::vector<std::function<void(Status)>> waiting;
+  std::function<void()> after_clone;  // the shell is to be taken down as soon as the pid is known
+};
+
 struct Shell {
   std::uint64_t id = 0;
   std::uint32_t slot = 0;
@@ -36,6 +60,7 @@ struct Shell {
   std::optional<jail::Cgroup> cgroup;
   Fd oom;                  // readable after the kernel killed for memory
   std::uint32_t uses = 0;  // workers that lived here
+  Display display;
 
   std::function<void()> on_init_gone;  // set by whoever uses the shell
 };
@@ -66,6 +91,17 @@ class Shells {
   // Used by zygotes, which the builder makes too.
   Status start_zygote(const StartZygote& request, int socket, int zygote_filter, int worker_filter,
                       std::function<void(Result<int>)> cloned);
+
+  // Used by displays. `cloned` is told the pid; fds as for StartDisplay.
+  Status start_display(StartDisplay request, const std::vector<int>& fds,
+                       std::function<void(Result<int>)> cloned);
+  // Called when something connects to the display of a shell.
+  void on_display_wanted(std::function<void(Shell&)> wanted) {
+    display_wanted_ = std::move(wanted);
+  }
+  // Calls on_display_wanted() at the next connection.
+  Status watch_display(Shell& shell);
+  bool has_screen_helper() const { return config_.screen_program >= 0; }
 
   // With those that are being built or taken down.
   std::size_t alive() const { return shells_.size() + building_.size() + retiring_; }
@@ -111,7 +147,9 @@ class Shells {
   bool delegated_ = false;  // builder and zygotes clone straight into sessions' cgroups
   std::vector<std::uint32_t> free_slots_;
   std::unordered_map<std::uint64_t, Build> building_;
-  std::unordered_map<std::uint64_t, std::function<void(Result<int>)>> zygotes_;
+  // Zygotes and displays that the builder was asked for.
+  std::unordered_map<std::uint64_t, std::function<void(Result<int>)>> others_;
+  std::function<void(Shell&)> display_wanted_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Shell>> shells_;
 };
 

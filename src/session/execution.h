@@ -86,8 +86,10 @@ class Execution {
   std::uint64_t number = 0;  // on the session socket
   bool timed_out = false;
   bool watched = false;
-  std::string stack;         // where it was when it was asked last
-  std::uint64_t stacks = 0;  // how often it has told
+  bool painted = false;        // the worker waits until the picture is taken
+  std::size_t notes_told = 0;  // by the worker
+  std::string stack;           // where it was when it was asked last
+  std::uint64_t stacks = 0;    // how often it has told
   std::chrono::steady_clock::time_point started{};
   std::uint64_t cpu_before_us = 0;
 

@@ -394,7 +394,13 @@ void Session::take(const wire::Message& message) {
     case wire::Type::note:
       if (!wire::is_utf8(message.payload))
         return break_off(Error{Code::invalid_argument, "a note is no text"});
+      if (++current_->notes_told > wire::kMaxNotes) return;
       return current_->add_note(message.payload);
+    case wire::Type::painted:
+      // Once: what it says more often is no reason to send more often.
+      if (!std::exchange(current_->painted, true))
+        send_message(wire::Type::captured, current_->number, "");
+      return;
     case wire::Type::input_request: {
       Result<wire::InputRequest> request = wire::InputRequest::decode(message.payload);
       if (!request) return break_off(request.error());

@@ -176,10 +176,10 @@ TEST(Assembler, JoinsAnyMessagesCutAnyhow) {
 // -- lies
 
 TEST(Assembler, RefusesAFrameThatGoesTheWrongWay) {
-  for (const Type type : {Type::setup, Type::execute, Type::input, Type::resume})
+  for (const Type type : {Type::setup, Type::execute, Type::input, Type::resume, Type::captured})
     expect_lie(feed(cut({type, 0, 0, ""}, 9), Direction::from_worker), 0);
   for (const Type type : {Type::ready, Type::result, Type::error, Type::note, Type::input_request,
-                          Type::stack, Type::finished})
+                          Type::stack, Type::finished, Type::painted})
     expect_lie(feed(cut({type, 0, 0, ""}, 9), Direction::from_client), 0);
 }
 
@@ -240,7 +240,7 @@ TEST(Assembler, RefusesFramesOfTwoExecutionsInOneMessage) {
 // -- sizes
 
 TEST(Assembler, TakesAMessageOfExactlyTheMostBytesAndNotOneMore) {
-  for (const Type type : {Type::result, Type::error, Type::note, Type::finished}) {
+  for (const Type type : {Type::result, Type::error, Type::note, Type::finished, Type::painted}) {
     const std::size_t most = max_message(type);
 
     EXPECT_TRUE(feed(cut({type, 1, 0, std::string(most, 'x')}, kMaxPayload)).status);
@@ -253,7 +253,7 @@ TEST(Assembler, TakesAMessageOfExactlyTheMostBytesAndNotOneMore) {
 }
 
 TEST(Assembler, CapsWhatAClientSendsToo) {
-  for (const Type type : {Type::setup, Type::execute, Type::input, Type::resume}) {
+  for (const Type type : {Type::setup, Type::execute, Type::input, Type::resume, Type::captured}) {
     const std::size_t most = max_message(type);
 
     EXPECT_TRUE(feed(cut({type, 1, 0, std::string(most, 'x')}, kMaxPayload), Direction::from_client)

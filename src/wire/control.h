@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/geometry.h"
 #include "model/limits.h"
 #include "model/session.h"
+#include "wire/signals.h"
 
 namespace vitrine::wire {
 
@@ -27,6 +29,7 @@ struct Create {
   Variant variant = Variant::loaded;
   Lifetime lifetime = Lifetime::session;
   Limits limits;
+  Geometry display = {};  // of its screen, which exists once something connects to it
 };
 struct End {  // answered when nothing of the session is left
   std::uint64_t session = 0;
@@ -96,15 +99,29 @@ struct ListFiles {  // `path` "" = the home; entries after `after`, in order of 
   std::string path;
   std::string after;
 };
+// The picture is taken: an event loop in which the execution sits, or with which it keeps painting, is
+// to end. Anything else is left alone.
+struct EndLoop {
+  std::uint64_t session = 0;
+  std::uint64_t execution = 0;
+  Screen screen = Screen::still;
+};
 // Stops or continues everything inside, without it noticing.
 struct Freeze {
   std::uint64_t session = 0;
   bool frozen = false;
 };
+// Descriptors of the reply: the framebuffer file for reading, then, if one runs, the socket of the
+// screen helper (wire/screen.h). Also of a dead session. `unavailable` when no X server runs and
+// none is to be started.
+struct OpenDisplay {
+  std::uint64_t session = 0;
+  bool start = false;
+};
 
-using Request =
-    std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List, Attach,
-                 AskUsage, Info, OpenFile, NewFile, CommitFile, RemoveFile, ListFiles, Freeze>;
+using Request = std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List,
+                             Attach, AskUsage, Info, OpenFile, NewFile, CommitFile, RemoveFile,
+                             ListFiles, Freeze, EndLoop, OpenDisplay>;
 
 struct NumberedRequest {
   std::uint32_t number = 0;
@@ -151,6 +168,10 @@ struct FilesListed {
   std::vector<Entry> entries;
   bool more = false;
 };
+struct DisplayOpened {
+  Geometry geometry;
+  std::uint32_t generation = 0;  // counts the X servers that the session has had
+};
 struct Died {
   std::uint64_t session = 0;
   Death death;
@@ -160,8 +181,19 @@ struct TimedOut {
   std::uint64_t execution = 0;
 };
 
-using Reply = std::variant<Error, Done, Opened, Listed, Used, Told, FileOpened, FilesListed>;
-using Event = std::variant<Died, TimedOut>;
+// An X server runs: something in the session has connected to it, or a client asked for it.
+struct DisplayStarted {
+  std::uint64_t session = 0;
+};
+// It is gone, with every window; the next connection starts another.
+struct DisplayDied {
+  std::uint64_t session = 0;
+  std::string detail;
+};
+
+using Reply =
+    std::variant<Error, Done, Opened, Listed, Used, Told, FileOpened, FilesListed, DisplayOpened>;
+using Event = std::variant<Died, TimedOut, DisplayStarted, DisplayDied>;
 
 struct NumberedReply {
   std::uint32_t number = 0;

@@ -20,7 +20,10 @@ const Limits kLimits{.memory_bytes = 1ull << 30,
                      .idle_time = std::chrono::milliseconds(123'456)};
 
 const std::vector<Request> kRequests{
-    Create{.variant = Variant::seeded, .lifetime = Lifetime::one_shot, .limits = kLimits},
+    Create{.variant = Variant::seeded,
+           .lifetime = Lifetime::one_shot,
+           .limits = kLimits,
+           .display = {800, 600}},
     End{.session = 1},
     Interrupt{.session = 2, .execution = 3},
     AskStack{.session = 4, .execution = 5},
@@ -37,7 +40,9 @@ const std::vector<Request> kRequests{
     CommitFile{.session = 17, .path = "a", .hidden = ".b"},
     RemoveFile{.session = 18, .path = ""},
     ListFiles{.session = 19, .path = "dir", .after = "m"},
-    Freeze{.session = 20, .frozen = true}};
+    Freeze{.session = 20, .frozen = true},
+    EndLoop{.session = 21, .execution = 22, .screen = Screen::painting},
+    OpenDisplay{.session = 23, .start = true}};
 
 const std::vector<Reply> kReplies{
     Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},
@@ -48,10 +53,13 @@ const std::vector<Reply> kReplies{
     Told{.json = R"({"pid": 1})"},
     FileOpened{.size = 8, .modified_ms = 9, .hidden = ".new"},
     FilesListed{.entries = {{"a", FileKind::file, 1, 2}, {"\xFF", FileKind::other, 3, 4}},
-                .more = true}};
+                .more = true},
+    DisplayOpened{.geometry = {640, 480}, .generation = 2}};
 
 const std::vector<Event> kEvents{Died{.session = 8, .death = {Cause::killed, -9}},
-                                 TimedOut{.session = 9, .execution = 10}};
+                                 TimedOut{.session = 9, .execution = 10},
+                                 DisplayStarted{.session = 11},
+                                 DisplayDied{.session = 12, .detail = "signal 9"}};
 
 // All of kReplies and kEvents as packets.
 std::vector<std::string> packets_from_keeper() {
@@ -93,6 +101,7 @@ TEST(ControlRequest, KeepsEveryFieldOfCreate) {
   EXPECT_EQ(create.variant, Variant::seeded);
   EXPECT_EQ(create.lifetime, Lifetime::one_shot);
   EXPECT_EQ(create.limits, kLimits);
+  EXPECT_EQ(create.display, (Geometry{800, 600}));
 }
 
 TEST(ControlRequest, DoesNotMixUpItsNumbers) {

@@ -25,8 +25,8 @@ Error lie(const char* what) { return Error{Code::invalid_argument, what}; }
 
 }  // namespace
 
-bool is_from_client(Type type) { return type >= Type::setup && type <= Type::resume; }
-bool is_from_worker(Type type) { return type >= Type::ready && type <= Type::finished; }
+bool is_from_client(Type type) { return type >= Type::setup && type <= Type::captured; }
+bool is_from_worker(Type type) { return type >= Type::ready && type <= Type::painted; }
 
 std::string_view to_string(Type type) {
   switch (type) {
@@ -34,6 +34,7 @@ std::string_view to_string(Type type) {
     case Type::execute: return "execute";
     case Type::input: return "input";
     case Type::resume: return "resume";
+    case Type::captured: return "captured";
     case Type::ready: return "ready";
     case Type::result: return "result";
     case Type::error: return "error";
@@ -41,6 +42,7 @@ std::string_view to_string(Type type) {
     case Type::input_request: return "input_request";
     case Type::stack: return "stack";
     case Type::finished: return "finished";
+    case Type::painted: return "painted";
   }
   return "unknown";
 }
@@ -52,6 +54,9 @@ std::size_t max_message(Type type) {
     case Type::input: return 1 << 20;
     case Type::result: return 32 << 20;
     case Type::error: return 1 << 20;
+    case Type::note: return kMaxNote;
+    case Type::captured:
+    case Type::painted: return 0;
     default: return kMaxPayload;
   }
 }

@@ -25,6 +25,8 @@ inline constexpr std::uint8_t kVersion = 1;
 inline constexpr std::size_t kMaxFrame = 64 * 1024;
 inline constexpr std::size_t kHeaderSize = 24;
 inline constexpr std::size_t kMaxPayload = kMaxFrame - kHeaderSize;
+inline constexpr std::size_t kMaxNote = 4096;  // bytes of one note
+inline constexpr std::size_t kMaxNotes = 32;   // of one execution that are looked at
 
 enum class Type : std::uint8_t {
   // client -> worker
@@ -32,6 +34,7 @@ enum class Type : std::uint8_t {
   execute = 2,
   input = 3,
   resume = 4,
+  captured = 5,
   // worker -> client
   ready = 64,
   result = 65,
@@ -40,6 +43,7 @@ enum class Type : std::uint8_t {
   input_request = 68,
   stack = 69,
   finished = 70,
+  painted = 71,
 };
 
 bool is_from_worker(Type type);

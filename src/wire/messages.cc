@@ -76,7 +76,7 @@ std::string Execute::encode() const {
   Writer out;
   out.bytes(code).u8(static_cast<std::uint8_t>(stdin_mode)).bytes(stdin_bytes);
   put_environment(out, environment);
-  out.u64(result_limit);
+  out.u64(result_limit).u32(render_ms);
   return out.take();
 }
 
@@ -88,6 +88,7 @@ Result<Execute> Execute::decode(std::string_view payload) {
   execute.stdin_bytes = in.text();
   execute.environment = get_environment(in);
   execute.result_limit = in.u64();
+  execute.render_ms = in.u32();
   if (!in.complete()) return malformed("execute");
   return execute;
 }

@@ -41,6 +41,7 @@ struct Execute {
   std::string stdin_bytes;
   Environment environment;
   std::uint64_t result_limit = 1 << 20;  // bytes of all results together
+  std::uint32_t render_ms = 0;           // time to paint after the code; 0 = nobody looks
 
   std::string encode() const;
   static Result<Execute> decode(std::string_view payload);

@@ -21,7 +21,8 @@ const Execute kExecute{.code = "print('é')\n",
                        .stdin_mode = Stdin::given,
                        .stdin_bytes = std::string("\xFF\0x", 3),
                        .environment = kEnvironment,
-                       .result_limit = 123'456};
+                       .result_limit = 123'456,
+                       .render_ms = 1u << 31};
 const Input kInput{.end_of_file = true, .bytes = std::string("a\0\xFF", 3)};
 const Ready kReady{.python = "3.11.2", .last_execution = 1ull << 63};
 const ResultBundle kResult{
@@ -63,6 +64,7 @@ TEST(Execute, ComesBackAsItWasSent) {
   EXPECT_EQ(back->stdin_bytes, kExecute.stdin_bytes);
   EXPECT_EQ(back->environment, kEnvironment);
   EXPECT_EQ(back->result_limit, 123'456u);
+  EXPECT_EQ(back->render_ms, 1u << 31);
 }
 
 TEST(Execute, TakesNulBytesInCodeButOnlyUtf8) {

@@ -41,6 +41,10 @@ Result<std::optional<wire::Message>> Channel::receive(const sigset_t& open) {
     if (Status s = replay(); !s) return std::move(s.error());
     return std::optional<wire::Message>{};
   }
+  if ((*message)->type == wire::Type::captured) {
+    captured_ = (*message)->execution;
+    return std::optional<wire::Message>{};
+  }
   if ((*message)->type == wire::Type::execute) {
     const std::lock_guard lock(sending_);
     execution_ = (*message)->execution;
@@ -48,6 +52,27 @@ Result<std::optional<wire::Message>> Channel::receive(const sigset_t& open) {
     sent_.clear();
   }
   return message;
+}
+
+bool Channel::captured(std::uint64_t execution, std::chrono::milliseconds most) {
+  const auto end = std::chrono::steady_clock::now() + most;
+  while (captured_ != execution && !broken_) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        std::max(end - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration{}));
+    pollfd readable{.fd = socket_, .events = POLLIN, .revents = 0};
+    if (::poll(&readable, 1, static_cast<int>(left.count())) <= 0) return false;
+    char header[wire::kHeaderSize];
+    const ssize_t got = ::recv(socket_, header, sizeof header, MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return false;
+    if (got < static_cast<ssize_t>(sizeof header))
+      return true;  // gone, or no frame: receive() says it
+    const wire::Type type{static_cast<std::uint8_t>(header[3])};
+    if (type == wire::Type::execute || type == wire::Type::setup) return true;
+    sigset_t open;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &open);
+    (void)receive(open);  // a late line of input is dropped
+  }
+  return true;
 }
 
 Status Channel::send_frame(const wire::Frame& frame) {

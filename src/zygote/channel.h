@@ -7,6 +7,7 @@
 
 #include <signal.h>
 
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -28,6 +29,10 @@ class Channel {
   // `open` is the signal mask while it waits.
   Result<std::optional<wire::Message>> receive(const sigset_t& open);
 
+  // Whether the client has its picture of this execution, or went on to something else; waits for it, so
+  // long at most. Takes from the socket only what belongs to the execution.
+  bool captured(std::uint64_t execution, std::chrono::milliseconds most);
+
   // Sends a message of the execution in as many frames as it needs, and remembers it. Blocks while
   // the client does not read. What a thread says of an execution that is over is dropped.
   Status send(wire::Type type, std::uint64_t execution, std::string_view payload);
@@ -41,6 +46,7 @@ class Channel {
   std::mutex sending_;  // guards what follows but the assembler
   wire::Assembler assembler_{wire::Assembler::Direction::from_client};
   bool broken_ = false;
+  std::uint64_t captured_ = 0;  // the execution whose picture the client has
   std::uint64_t execution_ = 0;
   std::uint32_t sequence_ = 0;
   struct Sent {

@@ -20,6 +20,7 @@
 #include "zygote/channel.h"
 #include "zygote/fork_loop.h"
 #include "zygote/signals.h"
+#include "zygote/tripwire.h"
 
 namespace vitrine::zygote {
 
@@ -157,7 +158,8 @@ PyObject* execute_object(std::uint64_t id, const wire::Execute& execute) {
       !put(body.get(), "stdin", given ? bytes_object(execute.stdin_bytes) : none()) ||
       !put(body.get(), "interactive", PyBool_FromLong(interactive ? 1 : 0)) ||
       !put(body.get(), "env", environment_object(execute.environment)) ||
-      !put(body.get(), "result_limit", PyLong_FromUnsignedLongLong(execute.result_limit)))
+      !put(body.get(), "result_limit", PyLong_FromUnsignedLongLong(execute.result_limit)) ||
+      !put(body.get(), "render_ms", PyLong_FromUnsignedLong(execute.render_ms)))
     return nullptr;
   return Py_BuildValue("(sKN)", "execute", id, body.release());
 }
@@ -313,6 +315,78 @@ PyObject* py_send_finished(PyObject*, PyObject* args) {
   return send(wire::Type::finished, id, finished.encode());
 }
 
+PyObject* py_send_painted(PyObject*, PyObject* arg) {
+  const unsigned long long id = PyLong_AsUnsignedLongLong(arg);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  return send(wire::Type::painted, id, "");
+}
+
+// captured(id, milliseconds) -> bool
+PyObject* py_captured(PyObject*, PyObject* args) {
+  unsigned long long id = 0;
+  unsigned int milliseconds = 0;
+  if (PyArg_ParseTuple(args, "KI", &id, &milliseconds) == 0) return nullptr;
+  if (raise_unless_worker() == nullptr) return nullptr;
+  bool captured = false;
+  Py_BEGIN_ALLOW_THREADS;
+  captured = channel->captured(id, std::chrono::milliseconds(milliseconds));
+  Py_END_ALLOW_THREADS;
+  return PyBool_FromLong(captured ? 1 : 0);
+}
+
+// wait_for_loop_end(id, milliseconds) -> "" | "still" | "painting" | "over"
+PyObject* py_wait_for_loop_end(PyObject*, PyObject* args) {
+  unsigned long long id = 0;
+  unsigned int milliseconds = 0;
+  if (PyArg_ParseTuple(args, "KI", &id, &milliseconds) == 0) return nullptr;
+  LoopEnd end = LoopEnd::over;
+  Py_BEGIN_ALLOW_THREADS;
+  end = wait_for_loop_end(id, std::chrono::milliseconds(milliseconds));
+  Py_END_ALLOW_THREADS;
+  switch (end) {
+    case LoopEnd::unasked: return PyUnicode_FromString("");
+    case LoopEnd::still: return PyUnicode_FromString("still");
+    case LoopEnd::painting: return PyUnicode_FromString("painting");
+    case LoopEnd::over: break;
+  }
+  return PyUnicode_FromString("over");
+}
+
+PyObject* py_wake_loop_ender(PyObject*, PyObject*) {
+  wake_loop_ender();
+  Py_RETURN_NONE;
+}
+
+PyObject* py_strike(PyObject*, PyObject* arg) {
+  const unsigned long long id = PyLong_AsUnsignedLongLong(arg);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  return PyBool_FromLong(is_worker() && strike(id) ? 1 : 0);
+}
+
+// trip(id, error, *prefixes): every line of files with such a name raises `error`, until the end.
+PyObject* py_trip(PyObject*, PyObject* args) {
+  const Py_ssize_t size = PyTuple_GET_SIZE(args);
+  if (size < 2) {
+    PyErr_SetString(PyExc_TypeError, "trip(id, error, *prefixes)");
+    return nullptr;
+  }
+  const unsigned long long id = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(args, 0));
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  std::vector<std::string> prefixes;
+  for (Py_ssize_t i = 2; i < size; ++i) {
+    const char* prefix = PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, i));
+    if (prefix == nullptr) return nullptr;
+    prefixes.emplace_back(prefix);
+  }
+  trip(id, PyTuple_GET_ITEM(args, 1), std::move(prefixes));
+  Py_RETURN_NONE;
+}
+
+PyObject* py_untrip(PyObject*, PyObject*) {
+  untrip();
+  Py_RETURN_NONE;
+}
+
 PyObject* py_executing(PyObject*, PyObject* arg) {
   const unsigned long long id = PyLong_AsUnsignedLongLong(arg);
   if (PyErr_Occurred() != nullptr) return nullptr;
@@ -334,6 +408,13 @@ PyMethodDef methods[] = {
     {"send_note", py_send_note, METH_VARARGS, "Send a remark."},
     {"send_input_request", py_send_input_request, METH_VARARGS, "Ask the client for a line."},
     {"send_finished", py_send_finished, METH_VARARGS, "End an execution."},
+    {"send_painted", py_send_painted, METH_O, "The toolkits have painted; they are kept going."},
+    {"captured", py_captured, METH_VARARGS, "Whether the client has its picture."},
+    {"wait_for_loop_end", py_wait_for_loop_end, METH_VARARGS, "Wait until a loop is to end."},
+    {"wake_loop_ender", py_wake_loop_ender, METH_NOARGS, "End the wait for the end of a loop."},
+    {"strike", py_strike, METH_O, "Raise SIGINT in an execution, if it still runs."},
+    {"trip", py_trip, METH_VARARGS, "Raise in every line of user code, until the execution ends."},
+    {"untrip", py_untrip, METH_NOARGS, "No line raises any more."},
     {"executing", py_executing, METH_O, "Mark the execution that signals may interrupt."},
     {"interrupted", py_interrupted, METH_NOARGS, "Whether the execution was told to stop."},
     {"is_worker", py_is_worker, METH_NOARGS, "False in every forked child."},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "zygote/signals.h"
 
+#include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -32,6 +33,10 @@ std::atomic<std::uint64_t> running{0};
 std::atomic<std::uint64_t> last_begun{0};
 std::atomic<std::uint32_t> stop_early{0};  // the next execution, when it is to stop before it began
 std::atomic<bool> interrupted{false};
+std::atomic<std::uint32_t> loop_end{
+    0};  // what the keeper said for the running execution; 0 = nothing
+std::atomic<bool> struck{false};
+sem_t loop_ender;
 timer_t kicker{};
 bool has_kicker = false;
 int session_socket = -1;
@@ -128,6 +133,19 @@ void on_interrupt(int signal, siginfo_t* info, void*) {
   errno = before;
 }
 
+// Only wakes the thread that knows what to do: here, nothing of the interpreter may be touched.
+void on_end_loop(int, siginfo_t* info, void*) {
+  const int before = errno;
+  const std::uint64_t execution = running.load();
+  const auto value = static_cast<std::uint32_t>(info->si_value.sival_int);
+  if (is_from_keeper(info) && execution != 0 &&
+      (value | wire::kPaintingBit) == wire::end_loop_value(execution, wire::Screen::painting)) {
+    loop_end.store(value);
+    ::sem_post(&loop_ender);
+  }
+  errno = before;
+}
+
 // Neither restarts a system call: when both are pending, the first one decides whether a call goes on,
 // and the interrupt would come too late to break it off. Python repeats what a signal broke off.
 void install(int signal, void (*handler)(int, siginfo_t*, void*)) {
@@ -146,6 +164,8 @@ void install_signals(int socket) {
   interpreter = PyInterpreterState_Get();
   install(wire::stack_signal(), on_stack);
   install(wire::interrupt_signal(), on_interrupt);
+  ::sem_init(&loop_ender, 0, 0);
+  install(wire::end_loop_signal(), on_end_loop);
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = wire::interrupt_signal();
@@ -155,11 +175,17 @@ void install_signals(int socket) {
 
 void set_executing(std::uint64_t execution) {
   if (execution == 0) {
-    if (interrupted.load()) kick_again(false);
+    if (interrupted.load() || struck.load()) kick_again(false);
     running.store(0);
+    loop_end.store(0);
+    wake_loop_ender();
     return;
   }
   interrupted.store(false);
+  struck.store(false);
+  loop_end.store(0);
+  while (::sem_trywait(&loop_ender) == 0) {
+  }
   last_begun.store(execution);
   running.store(execution);  // from here on a signal stops it
   if (stop_early.exchange(0) == static_cast<std::uint32_t>(execution)) stop();
@@ -168,5 +194,29 @@ void set_executing(std::uint64_t execution) {
 std::uint64_t executing() { return running.load(); }
 
 bool was_interrupted() { return interrupted.load(); }
+
+LoopEnd wait_for_loop_end(std::uint64_t execution, std::chrono::milliseconds most) {
+  timespec until{};
+  ::clock_gettime(CLOCK_MONOTONIC, &until);
+  const long long ns = until.tv_nsec + most.count() % 1000 * 1'000'000;
+  until.tv_sec += most.count() / 1000 + ns / 1'000'000'000;
+  until.tv_nsec = ns % 1'000'000'000;
+  while (::sem_clockwait(&loop_ender, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR) {
+  }
+  if (running.load() != execution) return LoopEnd::over;
+  const std::uint32_t value = loop_end.load();
+  if (value == 0) return LoopEnd::unasked;
+  return (value & wire::kPaintingBit) != 0 ? LoopEnd::painting : LoopEnd::still;
+}
+
+void wake_loop_ender() { ::sem_post(&loop_ender); }
+
+bool strike(std::uint64_t execution) {
+  if (execution == 0 || running.load() != execution) return false;
+  struck.store(true);
+  PyErr_SetInterruptEx(SIGINT);
+  kick_again(true);
+  return true;
+}
 
 }  // namespace vitrine::zygote

@@ -14,8 +14,8 @@ MORE, REST, REPLAY = 1, 2, 4
 MAX_FRAME = 64 * 1024
 MAX_PAYLOAD = MAX_FRAME - HEADER.size
 
-SETUP, EXECUTE, INPUT, RESUME = 1, 2, 3, 4
-READY, RESULT, ERROR, NOTE, INPUT_REQUEST, STACK, FINISHED = range(64, 71)
+SETUP, EXECUTE, INPUT, RESUME, CAPTURED = 1, 2, 3, 4, 5
+READY, RESULT, ERROR, NOTE, INPUT_REQUEST, STACK, FINISHED, PAINTED = range(64, 72)
 CLAIMS = ("ok", "exception", "policy", "interrupted")
 
 # The most bytes of a whole message; one frame for every type that is not named.
@@ -25,6 +25,9 @@ MAX_MESSAGE = {
     INPUT: 1 << 20,
     RESULT: 32 << 20,
     ERROR: 1 << 20,
+    NOTE: 4096,
+    CAPTURED: 0,
+    PAINTED: 0,
 }
 
 VARIANTS = {"bare": 0, "loaded": 1, "seeded": 2}
@@ -55,6 +58,7 @@ CODES = (
     ASK_USAGE,
     INFO,
 ) = range(12)
+END_LOOP = 18
 
 
 class ProtocolError(Exception):
@@ -82,6 +86,10 @@ class Limits:
             self.exec_ms,
             self.idle_ms,
         )
+
+
+def display(width: int = 1024, height: int = 768) -> bytes:
+    return struct.pack("<II", width, height)
 
 
 def blob(data: bytes | str) -> bytes:
@@ -122,6 +130,7 @@ def execute_payload(
     interactive: bool = False,
     env: dict[str, str] | None = None,
     result_limit: int = 1 << 20,
+    render_ms: int = 0,
 ) -> bytes:
     mode = 2 if interactive else 1 if stdin is not None else 0
     return (
@@ -129,7 +138,7 @@ def execute_payload(
         + bytes([mode])
         + blob(stdin or b"")
         + environment(env)
-        + struct.pack("<Q", result_limit)
+        + struct.pack("<QI", result_limit, render_ms)
     )
 
 
@@ -189,7 +198,7 @@ def decode_frame(datagram: bytes) -> Frame:
         raise ProtocolError("not a frame")
     if length != len(datagram) - HEADER.size:
         raise ProtocolError("a frame lies about its length")
-    if not READY <= kind <= FINISHED:
+    if not READY <= kind <= PAINTED:
         raise ProtocolError("a frame of a type that no worker sends")
     return Frame(kind, flags, execution, sequence, datagram[HEADER.size :])
 
@@ -294,7 +303,7 @@ def decode_message(message: Message) -> Message:
     elif message.kind == STACK:
         body = {"text": message.payload.decode("utf-8", "replace")}  # may be cut anywhere
         reader.at = len(message.payload)
-    else:
+    elif message.kind != PAINTED:  # which is empty
         raise ProtocolError(f"unexpected message {message.kind}")
     reader.end()
     message.body = body

@@ -10,8 +10,8 @@ from struct import pack
 
 HERE = Path(__file__).resolve().parent / "corpus"
 
-SETUP, EXECUTE, INPUT, RESUME = 1, 2, 3, 4
-READY, RESULT, ERROR, NOTE, INPUT_REQUEST, STACK, FINISHED = range(64, 71)
+SETUP, EXECUTE, INPUT, RESUME, CAPTURED = 1, 2, 3, 4, 5
+READY, RESULT, ERROR, NOTE, INPUT_REQUEST, STACK, FINISHED, PAINTED = range(64, 72)
 MORE, REST, REPLAY = 1, 2, 4
 
 
@@ -29,9 +29,10 @@ MESSAGES = {
     "setup_empty": (SETUP, environment() + pack("<BQ", 0, 0)),
     "execute": (
         EXECUTE,
-        text(b"x = 1\nx") + b"\x01" + text(b"line\n") + environment(K=b"v") + pack("<Q", 1 << 20),
+        text(b"x = 1\nx") + b"\x01" + text(b"line\n") + environment(K=b"v")
+        + pack("<QI", 1 << 20, 500),
     ),
-    "execute_empty": (EXECUTE, text(b"") + b"\0" + text(b"") + environment() + pack("<Q", 1024)),
+    "execute_empty": (EXECUTE, text(b"") + b"\0" + text(b"") + environment() + pack("<QI", 1024, 0)),
     "input": (INPUT, b"\0" + text(b"yes\n")),
     "input_end": (INPUT, b"\x01" + text(b"")),
     "ready": (READY, text(b"3.11.2") + pack("<Q", 3)),
@@ -101,6 +102,14 @@ STREAMS = {
         frame(RESUME, 0, 0, 0, b""),
         frame(EXECUTE, 0, 1, 0, payload("execute")),
     ),
+    "painted": stream(
+        FROM_WORKER, NOTE_0, frame(PAINTED, 0, 1, 1, b""), frame(FINISHED, 0, 1, 2, b"\0\0"),
+    ),
+    "captured": stream(
+        FROM_CLIENT,
+        frame(EXECUTE, 0, 1, 0, payload("execute")),
+        frame(CAPTURED, 0, 1, 0, b""),
+    ),
     "out_of_order": stream(FROM_WORKER, NOTE_0, END),
     "two_mixed": stream(FROM_WORKER, NOTE_0, HEAD, frame(ERROR, REST, 1, 2, b"x")),
 }  # fmt: skip
@@ -115,6 +124,7 @@ REQUESTS = {
     "open_file": ONE + text(b"a/b"), "new_file": ONE + text(b"a/b"),
     "commit_file": ONE + text(b"a/b") + text(b".x"), "remove_file": ONE + text(b"a"),
     "list_files": ONE + text(b"") + text(b"m"), "freeze": ONE + b"\x01",
+    "end_loop": ONE + TWO + b"\x01",
 }  # fmt: skip
 REPLIES = {
     "error": b"\x03" + text(b"full") + text(b"wait"), "done": b"", "opened": ONE + b"\x02",

@@ -160,7 +160,7 @@ def test_descriptors_are_not_taken(liar: Session, witness: Witness) -> None:
 @pytest.mark.parametrize(
     "flood",
     [
-        pytest.param("for n in range(3000): say(67, b'n' * 60000)", id="notes"),
+        pytest.param("for n in range(40000): say(67, b'n' * 4096)", id="notes"),
         pytest.param("for n in range(2000): say(68, text(b'p' * 60000) + b'\\0')", id="inputs"),
         pytest.param("for n in range(12): say(65, result(metadata=b'm' * (30 << 20)))", id="metadata"),
         pytest.param("for n in range(300000): say(65, result(kind=3))", id="clears"),
