@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // vitrine-encoder: makes a video of one display, in a process of its own.
 //
-// Descriptors: 3 = the front's socket (src/wire/encoder.h), 4 = the framebuffer file, 5 = the file
-// to write. It seals itself before it looks at the first pixel, and ends with its recording. Only
-// this program links the encoders, one of which (x264) is under the GPL.
+// Descriptor 3 is the front's socket (src/wire/encoder.h); the framebuffer file and the file to write
+// come through it. It seals itself before it looks at the first pixel, and ends with its recording.
+// Only this program links the encoders, one of which (x264) is under the GPL.
 #include <csignal>
 #include <cstdio>
 
@@ -22,6 +22,6 @@ int main() {
     std::fprintf(stderr, "vitrine-encoder: %s\n", closed.error().describe().c_str());
     return 1;
   }
-  encoder::Recorder recorder({.control = 3, .screen = 4, .output = 5});
+  encoder::Recorder recorder(3);
   return recorder.run();
 }

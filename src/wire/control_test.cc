@@ -42,7 +42,8 @@ const std::vector<Request> kRequests{
     ListFiles{.session = 19, .path = "dir", .after = "m"},
     Freeze{.session = 20, .frozen = true},
     EndLoop{.session = 21, .execution = 22, .screen = Screen::painting},
-    OpenDisplay{.session = 23, .start = true}};
+    OpenDisplay{.session = 23, .start = true},
+    StartEncoder{.session = 24}};
 
 const std::vector<Reply> kReplies{
     Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},

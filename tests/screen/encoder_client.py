@@ -47,24 +47,19 @@ class Encoder:
         self.output = output
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(PATIENCE)
-        files = [theirs.fileno(), os.open(source, os.O_RDONLY)]
+        with theirs:
+            self.process = subprocess.Popen(
+                [BIN / "vitrine-encoder"],
+                preexec_fn=lambda: os.dup2(theirs.fileno(), 3, inheritable=True),
+                close_fds=False,
+            )
+        files = [os.open(source, os.O_RDONLY)]
         files.append(os.open(output, os.O_RDWR | os.O_CREAT | os.O_TRUNC))
-
-        def place() -> None:  # the socket is 3, the screen 4, the film 5
-            copies = [os.dup2(fd, 20 + i) for i, fd in enumerate(files)]
-            for i, copy in enumerate(copies):
-                os.dup2(copy, 3 + i)
-
-        self.process = subprocess.Popen(
-            [BIN / "vitrine-encoder"], preexec_fn=place, close_fds=False
-        )
-        theirs.close()
-        os.close(files[1])
-        os.close(files[2])
-        self.socket.send(
-            b"\0" + pack("<IIQIIBIQ", width, height, offset, stride or width * 4, fps, form,
-                         max_seconds, max_bytes)
-        )  # fmt: skip
+        start = pack("<IIQIIBIQ", width, height, offset, stride or width * 4, fps, form,
+                     max_seconds, max_bytes)  # fmt: skip
+        socket.send_fds(self.socket, [b"\0" + start], files)
+        for fd in files:
+            os.close(fd)
         self.progress: list[tuple[int, int, int]] = []
         self.started: tuple[int, int, int, str] | None = None
         self.stopped: Stopped | None = None
