@@ -71,7 +71,7 @@ void Desk::announce() {
          {a.net_supported, a.net_supporting_wm_check, a.net_wm_name, a.net_active_window,
           a.net_client_list, a.net_close_window, a.net_wm_state, a.net_wm_state_fullscreen,
           a.net_wm_state_maximized_vert, a.net_wm_state_maximized_horz, a.net_wm_state_above,
-          a.net_wm_window_type, a.net_frame_extents, a.net_request_frame_extents,
+          a.net_wm_window_type, a.net_wm_ping, a.net_frame_extents, a.net_request_frame_extents,
           a.net_number_of_desktops, a.net_current_desktop, a.net_workarea, a.net_desktop_geometry});
   const auto width = static_cast<std::uint32_t>(screen_.width);
   const auto height = static_cast<std::uint32_t>(screen_.height);
@@ -350,6 +350,8 @@ void Desk::tell_geometry(xcb_window_t window, const Rect& rect) const {
 void Desk::message(const xcb_client_message_event_t& message) {
   const Atoms& a = x_.atoms();
   if (message.format != 32) return;
+  if (message.type == a.wm_protocols && message.data.data32[0] == a.net_wm_ping)
+    ponged_ = message.data.data32[1];
   if (message.type == a.net_request_frame_extents) {
     x_.set(message.window, a.net_frame_extents, XCB_ATOM_CARDINAL, {0, 0, 0, 0});
   } else if (message.type == a.wm_change_state) {
@@ -409,15 +411,24 @@ bool Desk::speaks(xcb_window_t window, xcb_atom_t protocol) const {
   return contains(x_.values(asked), protocol);
 }
 
-void Desk::send(xcb_window_t window, xcb_atom_t protocol) const {
+void Desk::send(xcb_window_t window, xcb_atom_t protocol, std::uint32_t time) const {
   xcb_client_message_event_t event{};
   event.response_type = XCB_CLIENT_MESSAGE;
   event.format = 32;
   event.window = window;
   event.type = x_.atoms().wm_protocols;
   event.data.data32[0] = protocol;
-  event.data.data32[1] = XCB_CURRENT_TIME;
+  event.data.data32[1] = time;
+  event.data.data32[2] = window;
   xcb_send_event(x_, 0, window, XCB_EVENT_MASK_NO_EVENT, reinterpret_cast<const char*>(&event));
+}
+
+std::optional<std::uint32_t> Desk::ping() {
+  const xcb_window_t window = active();
+  if (window == 0 || !speaks(window, x_.atoms().net_wm_ping)) return std::nullopt;
+  pinged_ = std::max(1u, pinged_ + 1);
+  send(window, x_.atoms().net_wm_ping, pinged_);
+  return pinged_;
 }
 
 bool Desk::can_close(xcb_window_t window) const {

@@ -46,6 +46,12 @@ class Desk {
   // Asks the window's program to close it; 0 = the active one.
   void close(xcb_window_t window);
 
+  // Asks the active window's program for a sign that it has read its events up to here. Nothing if it
+  // knows no such sign.
+  std::optional<std::uint32_t> ping();
+  // The last sign that came.
+  std::uint32_t ponged() const { return ponged_; }
+
   // The managed window that has the keyboard, whichever of its parts does; 0 = none.
   xcb_window_t active() const;
   Rect screen() const { return screen_; }
@@ -72,7 +78,7 @@ class Desk {
   void message(const xcb_client_message_event_t& message);
   void change_state(xcb_window_t window, const xcb_client_message_event_t& message);
   void fill_screen(xcb_window_t window, Client& client, bool fill);
-  void send(xcb_window_t window, xcb_atom_t protocol) const;
+  void send(xcb_window_t window, xcb_atom_t protocol, std::uint32_t time = XCB_CURRENT_TIME) const;
   bool speaks(xcb_window_t window, xcb_atom_t protocol) const;
   xcb_window_t managed_above(xcb_window_t window) const;
 
@@ -83,6 +89,8 @@ class Desk {
   std::unordered_map<xcb_window_t, Client> clients_;
   std::vector<xcb_window_t> order_;  // the one that had the keyboard last comes last
   xcb_window_t wanted_ = 0;
+  std::uint32_t pinged_ = 0;
+  std::uint32_t ponged_ = 0;
   bool focus_due_ = false;
   bool list_due_ = false;
   Clock::time_point settled_{};

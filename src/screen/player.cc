@@ -3,11 +3,17 @@
 
 #include <xcb/xtest.h>
 
+#include <algorithm>
+
 namespace vitrine::screen {
 
 namespace {
 
 constexpr int kStepsInATurn = 64;
+constexpr auto kMaxCatchUp = std::chrono::milliseconds(2000);  // a program that does not read
+// One that gives no sign (Tk): what a slow one needs for each key that it may not have read yet.
+constexpr auto kBlindCatchUp = std::chrono::milliseconds(100);
+constexpr auto kBlindKey = std::chrono::milliseconds(6);
 
 void fake(const X& x, std::uint8_t type, std::uint8_t detail, int to_x = 0, int to_y = 0) {
   xcb_test_fake_input(x, type, detail, XCB_CURRENT_TIME, x.root(), static_cast<std::int16_t>(to_x),
@@ -17,19 +23,40 @@ void fake(const X& x, std::uint8_t type, std::uint8_t detail, int to_x = 0, int 
 }  // namespace
 
 bool Player::play(Clock::time_point now) {
-  if (steps_.empty() || now < resumes_) return false;
-  for (int i = 0; i < kStepsInATurn && !steps_.empty() && now >= resumes_; ++i) {
+  if (!busy_ || rests(now)) return false;
+  pinged_.reset();
+  for (int i = 0; i < kStepsInATurn && !steps_.empty() && !rests(now); ++i) {
     const Step step = steps_.front();
     steps_.pop_front();
     apply(step, now);
   }
-  if (steps_.empty()) x_.round_trip();
-  return steps_.empty();
+  if (!steps_.empty() || rests(now)) return false;
+  x_.round_trip();
+  busy_ = false;
+  return true;
 }
 
 std::optional<Clock::time_point> Player::wakes() const {
-  if (steps_.empty()) return std::nullopt;
+  if (!busy_) return std::nullopt;
   return resumes_;
+}
+
+bool Player::rests(Clock::time_point now) const {
+  return now < resumes_ && !(pinged_ && desk_.ponged() == *pinged_);
+}
+
+// Neighbours at once: every request makes every program read the whole keyboard anew.
+void Player::remap(const Remap& first) {
+  std::vector<Keysym> keysyms{first.keysym, first.keysym};
+  std::uint8_t count = 1;
+  while (!steps_.empty()) {
+    const auto* next = std::get_if<Remap>(&steps_.front());
+    if (next == nullptr || next->keycode != first.keycode + count) break;
+    keysyms.insert(keysyms.end(), {next->keysym, next->keysym});
+    ++count;
+    steps_.pop_front();
+  }
+  xcb_change_keyboard_mapping(x_, count, first.keycode, 2, keysyms.data());
 }
 
 void Player::apply(const Step& step, Clock::time_point now) {
@@ -39,13 +66,17 @@ void Player::apply(const Step& step, Clock::time_point now) {
     if (press->down && press->button <= 3) desk_.pressed();
     fake(x_, press->down ? XCB_BUTTON_PRESS : XCB_BUTTON_RELEASE, press->button);
   } else if (const auto* strike = std::get_if<Strike>(&step)) {
+    if (strike->down) ++struck_;
     fake(x_, strike->down ? XCB_KEY_PRESS : XCB_KEY_RELEASE, strike->keycode);
   } else if (const auto* remap = std::get_if<Remap>(&step)) {
-    const Keysym both[] = {remap->keysym, remap->keysym};
-    xcb_change_keyboard_mapping(x_, 1, remap->keycode, 2, both);
+    this->remap(*remap);
   } else if (const auto* rest = std::get_if<Rest>(&step)) {
-    xcb_flush(x_);
     resumes_ = now + std::chrono::milliseconds(rest->milliseconds);
+  } else if (std::holds_alternative<CatchUp>(step)) {
+    pinged_ = desk_.ping();
+    const auto blind = kBlindCatchUp + kBlindKey * std::min(struck_, 300);
+    resumes_ = now + (pinged_ ? kMaxCatchUp : blind);
+    struck_ = 0;
   } else if (const auto* close = std::get_if<AskToClose>(&step)) {
     desk_.close(close->window);
   }

@@ -15,18 +15,26 @@ class Player {
  public:
   Player(const X& x, Desk& desk) : x_(x), desk_(desk) {}
 
-  bool busy() const { return !steps_.empty(); }
-  void start(std::vector<Step> steps) { steps_.assign(steps.begin(), steps.end()); }
+  bool busy() const { return busy_; }
+  void start(const std::vector<Step>& steps) {
+    steps_.assign(steps.begin(), steps.end());
+    busy_ = true;
+  }
   // Plays until a rest or a few dozen steps. True when that was the end, and the server has it all.
   bool play(Clock::time_point now);
   std::optional<Clock::time_point> wakes() const;
 
  private:
+  bool rests(Clock::time_point now) const;
+  void remap(const Remap& first);
   void apply(const Step& step, Clock::time_point now);
 
   const X& x_;
   Desk& desk_;
   std::deque<Step> steps_;
+  std::optional<std::uint32_t> pinged_;  // a program is waited for
+  int struck_ = 0;                       // keys since a program was waited for
+  bool busy_ = false;                    // also during a rest at the end
   Clock::time_point resumes_{};
 };
 

@@ -20,8 +20,7 @@ constexpr Keysym kF4 = 0xFFC1;
 constexpr std::uint32_t kButtonHeld = 8;      // ms; some programs poll the buttons
 constexpr std::uint32_t kBetweenClicks = 30;  // well within everyone's double click
 constexpr std::uint32_t kDragStep = 6;
-constexpr std::uint32_t kLearnMapping = 30;    // until programs know new meanings of keys
-constexpr std::uint32_t kForgetMapping = 120;  // until they have read what was typed with the old
+constexpr std::uint32_t kLearnMapping = 30;  // until programs know new meanings of keys
 constexpr const char* kNoKey = "this keyboard has no free key for it";
 constexpr const char* kNoControl =
     "a text has no control characters but \\n and \\t; a key event does others: BackSpace, Escape";
@@ -155,9 +154,11 @@ class Writer {
     }
     for (const Keysym keysym : wanted)
       if (!keymap_.find(keysym)) return kNoKey;
-    if (taken_away) add(Rest{kForgetMapping});
+    if (taken_away) add(CatchUp{});
+    std::ranges::sort(remaps, {}, &Remap::keycode);
     for (const Remap& remap : remaps) add(remap);
-    if (!remaps.empty()) add(Rest{kLearnMapping});
+    if (remaps.empty()) return {};
+    add(Rest{kLearnMapping});
     return {};
   }
 

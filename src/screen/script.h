@@ -31,11 +31,14 @@ struct Remap {  // give the key this one meaning
 struct Rest {
   std::uint32_t milliseconds = 0;
 };
+// Until the active window's program has read what was sent so far. A program asks what a key means
+// when it reads the event, not when it happened.
+struct CatchUp {};
 struct AskToClose {
   std::uint32_t window = 0;
 };
 
-using Step = std::variant<MoveTo, Press, Strike, Remap, Rest, AskToClose>;
+using Step = std::variant<MoveTo, Press, Strike, Remap, Rest, CatchUp, AskToClose>;
 
 struct Screen {
   int width = 0;

@@ -92,10 +92,9 @@ void Server::begin_input() {
     answer(next.number, w::Refused{std::move(refusal->text), refusal->event});
     return;
   }
-  auto& steps = std::get<std::vector<Step>>(script);
-  if (steps.empty()) return answer(next.number, w::Delivered{});
+  const auto& steps = std::get<std::vector<Step>>(script);
   playing_ = next.number;
-  player_.start(std::move(steps));
+  player_.start(steps);
 }
 
 void Server::advance(Clock::time_point now) {

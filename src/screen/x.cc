@@ -40,6 +40,7 @@ constexpr std::array kInterned{
     Interned{"_NET_REQUEST_FRAME_EXTENTS", &Atoms::net_request_frame_extents},
     Interned{"_NET_NUMBER_OF_DESKTOPS", &Atoms::net_number_of_desktops},
     Interned{"_NET_CURRENT_DESKTOP", &Atoms::net_current_desktop},
+    Interned{"_NET_WM_PING", &Atoms::net_wm_ping},
     Interned{"_NET_WORKAREA", &Atoms::net_workarea},
     Interned{"_NET_DESKTOP_GEOMETRY", &Atoms::net_desktop_geometry},
 };

@@ -32,7 +32,7 @@ struct Atoms {
              net_wm_window_type = 0, net_wm_window_type_dialog = 0, net_wm_window_type_tooltip = 0,
              net_wm_window_type_notification = 0, net_frame_extents = 0,
              net_request_frame_extents = 0, net_number_of_desktops = 0, net_current_desktop = 0,
-             net_workarea = 0, net_desktop_geometry = 0;
+             net_wm_ping = 0, net_workarea = 0, net_desktop_geometry = 0;
 };
 
 class X {

@@ -102,7 +102,7 @@ class Screen:
                 [BIN / "vitrine-screen"],
                 env=display.environment,
                 # The socket must be descriptor 3, which Popen itself does not offer.
-                preexec_fn=lambda: os.dup2(theirs.fileno(), 3, inheritable=True),  # noqa: PLW1509
+                preexec_fn=lambda: os.dup2(theirs.fileno(), 3, inheritable=True),
                 close_fds=False,
             )
         self.number = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real X server of one's own, started with the options that a session's has, and programs in it."""
+"""A real X server, started with the options that a session's has, and programs in it."""
 
 import os
 import re
@@ -46,11 +46,10 @@ class Display:
             struct.pack(">HHHH", 0xFFFF, 0, 0, len(name)) + name + struct.pack(">H", 16) + cookie
         )
         read, write = os.pipe()
-        size = f"{width}x{height}x24"
         self.server = subprocess.Popen(
-            ["Xvfb", "-displayfd", str(write), "-screen", "0", size, "-fbdir", str(self.folder)]
-            + ["-auth", str(self.authority), "-nocursor", "-nolisten", "tcp", "-noreset"]
-            + ["-extension", "GLX", "-extension", "MIT-SHM", "-fp", "built-ins"],
+            f"Xvfb -displayfd {write} -screen 0 {width}x{height}x24 -fbdir {self.folder} "
+            f"-auth {self.authority} -nocursor -nolisten tcp -noreset "
+            "-extension GLX -extension MIT-SHM -fp built-ins".split(),
             pass_fds=[write],
             stderr=subprocess.DEVNULL,
         )
