@@ -107,10 +107,12 @@ Capture::Clock::duration Capture::pause(Clock::time_point now) const {
 
 Task<void> Capture::run() {
   co_await find_view();
-  while (!ended_) {
+  // A worker that painted and could not wait for us left its windows as they are.
+  const auto is_over = [this] { return ended_ && !(painted_at_ && *ended_ == Worker::alive); };
+  while (!is_over()) {
     if (view_ && !screen_.is_running()) view_.reset();  // it died
     if (!view_ && screen_.is_running()) co_await find_view();
-    if (ended_) break;
+    if (is_over()) break;
     if (!view_) {
       if (painted_at_) break;  // no display: nothing will be painted
       co_await changes_.wait();
@@ -126,7 +128,7 @@ Task<void> Capture::run() {
     co_await changes_.wait(now + pause(now));
   }
   const auto wished = painted_at_ ? *painted_at_ : ended_ ? ended_at_ : Clock::now();
-  if (painted_at_) hooks_.captured();
+  if (painted_at_ && !ended_) hooks_.captured();
   if (!kept_ && ended_ == Worker::alive && view_ && screen_.is_running()) (void)look();
   if (!kept_ && seen_) kept_ = Kept{std::move(frame_), *seen_};
   if (!kept_ && ended_ == Worker::dead && screen_.is_running()) {

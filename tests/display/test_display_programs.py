@@ -29,7 +29,7 @@ def test_a_program_is_seen_as_it_was_drawn(program: Program, create: Callable[..
         if session.run(f"import {module}")["outcome"] != "ok":
             pytest.skip(f"the image has no {module}")
 
-    execution = session.run(program.code, capture_screenshot=True, display_time=1)
+    execution = session.run(program.code, capture_screenshot=True)
 
     check(program, execution)
     assert session.value("40 + 2") == "42", "its state is kept"
@@ -49,7 +49,7 @@ def test_captures_in_a_row_all_succeed(create: Callable[..., Session]) -> None:
     for program in chosen:
         session = create()
         for _ in range(3):
-            check(program, session.run(program.code, capture_screenshot=True, display_time=1))
+            check(program, session.run(program.code, capture_screenshot=True))
 
 
 def test_code_without_a_window_has_a_blank_picture_and_a_note(session: Session) -> None:

@@ -55,9 +55,7 @@ def test_sizes_that_are_refused(server, wish: dict) -> None:
 
 
 def test_a_picture_while_code_runs(session: Session) -> None:
-    thread = threading.Thread(target=session.exec, args=(WINDOW + "input()", ), kwargs={"stdin": ""})
     busy = threading.Thread(target=session.exec, args=(WINDOW + "import time\ntime.sleep(3)",))
-    del thread
     busy.start()
 
     assert until(lambda: colour(seen(session), 200, 150) == (255, 0, 0))
