@@ -86,9 +86,10 @@ def libraries(program: Path) -> set[str]:
 RUNTIME = {"libstdc++", "libgcc_s", "libm", "libc", "ld-linux-x86-64", "ld-linux-aarch64"}
 # What the image has: the helper runs in its root.
 IMAGE = {"libc", "libm", "ld-linux-x86-64", "ld-linux-aarch64"}
+PICTURES = {"libxxhash", "libisal", "libturbojpeg", "libwebp"}
 BOOST_JSON = {"libboost_json", "libboost_container"}
 PROGRAMS = {
-    "vitrine-front": ([*PRIVILEGED, *HELPERS], RUNTIME | BOOST_JSON | {"libsqlite3"}),
+    "vitrine-front": ([*PRIVILEGED, *HELPERS], RUNTIME | BOOST_JSON | PICTURES | {"libsqlite3"}),
     "vitrine-keeper": ([*FRONT, *HELPERS, "zygote"], RUNTIME | {"libseccomp"}),
     "vitrine": (
         [*PRIVILEGED, "store", "backend", "session", "api"],

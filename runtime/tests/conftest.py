@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import screens
 import sessions
 
 MakeSession = Callable[..., sessions.Session]
@@ -40,6 +41,27 @@ def loaded(make: MakeSession) -> sessions.Session:
     if not sessions.has_scientific_stack():
         pytest.skip(f"{sessions.PYTHON} has no numpy, pandas, matplotlib, PIL")
     return make("loaded")
+
+
+@pytest.fixture
+def screen() -> Iterator[screens.Screen]:
+    """An X server of the test's own."""
+    made = screens.Screen()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def onscreen(make: MakeSession, screen: screens.Screen, tmp_path: Path) -> sessions.Session:
+    """A bare session that sees the screen."""
+    environment = {
+        "DISPLAY": screen.display,
+        "XAUTHORITY": screen.authority,
+        "SDL_AUDIODRIVER": "dummy",
+        "XCOMPOSEFILE": "/dev/null",
+        "XDG_RUNTIME_DIR": str(tmp_path),
+    }
+    return make(env=environment)
 
 
 def pytest_sessionfinish() -> None:

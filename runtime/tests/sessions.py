@@ -13,6 +13,7 @@ import socket
 import subprocess
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -65,6 +66,7 @@ class Done:
     stderr: str = ""
     asked: list[tuple[str, bool]] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
+    seen: Any = None  # what was there to see when it was painted
 
     @property
     def value(self) -> str | None:
@@ -119,7 +121,8 @@ class Session:
         self._requests, their_requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ups = [os.pipe() for _ in range(4)]
         message = b"rehearse" if rehearse else b"fork"
-        theirs = [their_requests.detach(), *(write for _, write in ups)]
+        orders, self._orders = os.pipe()
+        theirs = [their_requests.detach(), *(write for _, write in ups), orders]
         socket.send_fds(zygote(variant).control, [message], theirs)
         for fd in theirs:
             os.close(fd)
@@ -127,6 +130,7 @@ class Session:
         self.pid = int(os.read(pid, 100))
         os.close(pid)
         self._count = 0
+        self._look: Callable[[], Any] | None = None
         self._text = b""
         self.closed = False
         if setup:
@@ -143,6 +147,7 @@ class Session:
             "interactive": False,
             "env": {},
             "result_limit": 1 << 20,
+            "render_ms": 0,
             **options,
         }
         self.send("execute", self._count, body)
@@ -155,12 +160,22 @@ class Session:
     def answer(self, line: str | None) -> None:
         self.send("input", self._count, None if line is None else line.encode())
 
+    def end_loop(self, screen: str = "still") -> None:
+        os.write(self._orders, f"{self._count} {screen}".encode())
+
     def interrupt(self) -> None:
         os.kill(self.pid, signal.SIGINT)
 
-    def wait(self, answers: list[str | None] | None = None, patience: float = PATIENCE) -> Done:
-        """Reads until the current execution is finished; answers questions with `answers`."""
+    def wait(
+        self,
+        answers: list[str | None] | None = None,
+        patience: float = PATIENCE,
+        look: Callable[[], Any] | None = None,
+    ) -> Done:
+        """Reads until the current execution is finished; answers questions with `answers`, and
+        looks with `look` when its windows are painted."""
         done = Done()
+        self._look = look
         out, err = bytearray(), bytearray()
         deadline = time.monotonic() + patience
         while not done.outcome:
@@ -211,6 +226,10 @@ class Session:
             done.asked.append((fields[0], fields[1] == "1"))
             if answers is not None:
                 self.answer(answers.pop(0))
+        elif kind == "painted":
+            if self._look is not None:
+                done.seen = self._look()
+            self.send("captured", self._count, None)
         elif kind == "finished":
             done.outcome, done.exit_code = fields[0], int(fields[1])
 
@@ -220,5 +239,5 @@ class Session:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
             self._requests.close()
-            for fd in (self._frames, self._out, self._err):
+            for fd in (self._frames, self._out, self._err, self._orders):
                 os.close(fd)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A zygote for tests: warms up once, then forks a worker for every request on its socket.
 
-Run as `python zygote_process.py SOCKET_FD VARIANT`. A request carries five descriptors: requests,
-frames, stdout, stderr, and one on which the worker's pid is written.
+Run as `python zygote_process.py SOCKET_FD VARIANT`. A request carries six descriptors: requests,
+frames, stdout, stderr, one on which the worker's pid is written, and one for orders to end a loop.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
 def become_worker(control: socket.socket, fds: list[int], rehearse: bool) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     control.close()
-    requests, frames, out, err, pid = fds
+    requests, frames, out, err, pid, orders = fds
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (out, 1), (err, 2)):
         os.dup2(source, target)
@@ -49,7 +49,7 @@ def become_worker(control: socket.socket, fds: list[int], rehearse: bool) -> Non
     os.write(pid, b"%d" % os.getpid())
     os.close(pid)
     worker = sys.modules["vitrine_runtime.worker"]
-    fake_native.attach(requests, frames)
+    fake_native.attach(requests, frames, orders)
     worker.session().channel.attach(fake_native)
     if rehearse:
         worker.rehearse()

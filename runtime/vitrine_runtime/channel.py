@@ -30,6 +30,13 @@ class Native(Protocol):
     def send_note(self, id: int, text: str) -> None: ...
     def send_input_request(self, id: int, prompt: str, password: bool) -> None: ...
     def send_finished(self, id: int, outcome: str, exit_code: int) -> None: ...
+    def send_painted(self, id: int) -> None: ...
+    def captured(self, id: int, milliseconds: int) -> bool: ...
+    def wait_for_loop_end(self, id: int, milliseconds: int) -> str: ...
+    def wake_loop_ender(self) -> None: ...
+    def strike(self, id: int) -> bool: ...
+    def trip(self, id: int, error: type[BaseException], *prefixes: str) -> None: ...
+    def untrip(self) -> None: ...
     def executing(self, id: int) -> None: ...
     def is_worker(self) -> bool: ...
 
@@ -102,6 +109,10 @@ class Channel:
         frame = (id, encodable(name), encodable(value), encodable(traceback))
         sent.extend(starmap(self.native.send_error, (frame,)))
 
+    def painted(self, sent: list[object], id: int) -> None:
+        self.streams.flush()
+        sent.extend(map(self.native.send_painted, (id,)))
+
     def finished(self, sent: list[object], id: int, outcome: str, exit_code: int) -> None:
         sent.extend(starmap(self.native.send_finished, ((id, outcome, exit_code),)))
 
@@ -134,3 +145,24 @@ class Silent:
 
     def is_worker(self) -> bool:
         return True
+
+    def send_painted(self, id: int) -> None:
+        pass
+
+    def captured(self, id: int, milliseconds: int) -> bool:
+        return True
+
+    def wait_for_loop_end(self, id: int, milliseconds: int) -> str:
+        return "over"
+
+    def wake_loop_ender(self) -> None:
+        pass
+
+    def strike(self, id: int) -> bool:
+        return False
+
+    def trip(self, id: int, error: type[BaseException], *prefixes: str) -> None:
+        pass
+
+    def untrip(self) -> None:
+        pass

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import Error
 from .sealed import __builtins__  # noqa: F401
+
+if TYPE_CHECKING:
+    from .shows import Show
 
 MAX_NOTES = 32
 OK, EXCEPTION, POLICY, INTERRUPTED = "ok", "exception", "policy", "interrupted"
@@ -20,6 +23,7 @@ class Execution:
         "code",
         "request",
         "room",
+        "show",
         "begun",
         "outcome",
         "exit_code",
@@ -36,6 +40,7 @@ class Execution:
         self.code: str = request["code"]
         self.request = request
         self.room: int = request["result_limit"]  # bytes of results still allowed
+        self.show: Show | None = None  # when its screen is wanted
         self.begun = False
         self.outcome = ""
         self.exit_code = 0

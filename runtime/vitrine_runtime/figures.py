@@ -10,6 +10,8 @@ from __future__ import annotations
 import io
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 from .errors import FAILURES
 from .pretty import pretty
@@ -36,11 +38,12 @@ def png_of_figure(figure) -> bytes:
 class Figures:
     """Which figures the current execution has shown, and how."""
 
-    __slots__ = ("_results", "_shown", "unfinished")
+    __slots__ = ("_results", "_shown", "unfinished", "window")
 
     def __init__(self, results: Results) -> None:
         self._results = results
         self.unfinished = False  # an interrupt came before all figures were sent and closed
+        self.window: Callable[[Any], None] | None = None  # shows a figure on the screen too
         self._shown: dict[int, tuple[str, float]] = {}  # id of figure -> display id, when
 
     def begin(self) -> None:
@@ -53,6 +56,7 @@ class Figures:
         if figure is not None and issubclass(type(value), figure):
             self._shown[id(value)] = ("", _clock())
             value.stale = False  # type: ignore[attr-defined]
+            self._on_screen(value)
 
     def any_open(self) -> bool:
         helpers = _modules.get("matplotlib._pylab_helpers")
@@ -104,6 +108,17 @@ class Figures:
         figure.stale = False
         self._shown[id(figure)] = (display_id, _clock())
         self._results.send_bundle(bundle, {}, display_id, update)
+        self._on_screen(figure)
+
+    def _on_screen(self, figure) -> None:
+        if self.window is None:
+            return
+        try:
+            self.window(figure)
+        except FAILURES as error:
+            execution = self._results.current
+            if execution is not None:
+                execution.note(f"a figure has no window: {pretty(error)}")
 
     def _failed(self, error: BaseException) -> None:
         execution = self._results.current

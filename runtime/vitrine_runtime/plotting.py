@@ -6,14 +6,22 @@ from __future__ import annotations
 import glob
 import os
 import shutil
+import sys
 import tempfile
+import time
+from functools import wraps
 from types import ModuleType
+from typing import Any
 
+from . import loops, toolkits
+from .errors import FAILURES
 from .imports import ImportHooks
 from .sealed import __builtins__  # noqa: F401
 
 BACKEND = "module://vitrine_runtime.mpl_backend"
 FONTS = "/usr/share/vitrine/matplotlib"
+
+_clock = time.monotonic
 
 
 def prepare(imports: ImportHooks) -> None:
@@ -22,6 +30,7 @@ def prepare(imports: ImportHooks) -> None:
         os.environ["MPLBACKEND"] = "Agg"
         imports.after("matplotlib", _select_backend)
     imports.before("matplotlib", copy_fonts)
+    imports.after("matplotlib.pyplot", _let_show_return)
 
 
 def preload(imports: ImportHooks) -> None:
@@ -77,6 +86,43 @@ def copy_fonts() -> None:
 def _select_backend(module: ModuleType) -> None:
     if os.environ.get("MPLBACKEND", "Agg").lower() == "agg":  # not changed by the user
         module.rcParams["backend"] = BACKEND
+
+
+def _let_show_return(pyplot: Any) -> None:
+    """plt.show() in windows of a toolkit returns, as in a notebook; what comes behind it runs.
+
+    An animation lives in the loop that show() is otherwise, so that stays if somebody looks: it is
+    ended after the picture. show(block=True) is what it says.
+    """
+    show = pyplot.show
+
+    @wraps(show)
+    def show_and_return(*arguments: Any, **options: Any) -> Any:
+        if not arguments and options.get("block") is None and _has_windows(pyplot):
+            watched = worker_session().is_watched()
+            options["block"] = watched and "matplotlib.animation" in sys.modules
+            shown = show(**options)
+            if not watched:
+                toolkits.refresh(_clock() + 1.0)
+            return shown
+        return show(*arguments, **options)
+
+    pyplot.show = show_and_return
+    pyplot.pause = loops.counted(pyplot.pause)
+
+
+def _has_windows(pyplot: Any) -> bool:
+    try:
+        canvas = pyplot._get_backend_mod().FigureCanvas
+        return getattr(canvas, "required_interactive_framework", None) is not None
+    except FAILURES:
+        return False
+
+
+def worker_session() -> Any:
+    from . import worker  # which imports this module
+
+    return worker.session()
 
 
 def _draw_once(pyplot) -> None:

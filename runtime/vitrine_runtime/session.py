@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import environ, forks, helpers, inspection, ipython_shim, plotting, threads
+from . import environ, forks, helpers, inspection, ipython_shim, plotting, threads, toolkits
 from .aio import Loop
 from .channel import Channel, Native
 from .display import Display
@@ -22,11 +22,14 @@ from .figures import Figures
 from .hooks import DEFAULT_DEPTH, LEAST_DEPTH, Builtins, mute_signals
 from .imports import ImportHooks
 from .interrupts import Gate
+from .loops import LoopEnded
 from .magics import Magics
 from .namespace import Namespace
+from .plot_windows import PlotWindows
 from .results import Results
 from .runner import Runner
 from .sealed import __builtins__  # noqa: F401
+from .shows import Show
 from .sources import Sources
 from .spawning import Spawning
 from .stdin import Stdin
@@ -53,12 +56,14 @@ class Session:
         self.results = Results(self.channel)
         self.stdin = Stdin(self.channel, self.results)
         self.figures = Figures(self.results)
+        self.plot_windows = PlotWindows()
         self.display = Display(self.results, self.figures)
         self.builtins = Builtins()
         self.imports = ImportHooks()
         self.loop = Loop()
         self.runner = Runner(self.sources, self.namespace, self.loop)
         self.execution: Execution | None = None  # the running or the last one
+        self.gate.told_to_stop = self._told_to_stop
 
     def install(self) -> None:
         """In the zygote: takes over streams, `__main__`, builtins and SIGINT."""
@@ -77,12 +82,18 @@ class Session:
         inspection.install(self.sources)
         threads.install(self.sources)
         plotting.prepare(self.imports)
+        toolkits.install(self.imports)
         self.builtins.remember()
 
     def adopt(self) -> None:
         """In the worker, before the first request."""
         self.streams.adopt()
         self.stdin.adopt()
+
+    def is_watched(self) -> bool:
+        """Whether somebody wants to see the screen of what runs."""
+        execution = self.execution
+        return execution is not None and execution.show is not None
 
     def execute(self, id: int, request: dict[str, Any]) -> None:
         """Runs one request to its end. May be called again for a request that an exception
@@ -115,14 +126,20 @@ class Session:
         is_worker = self.channel.is_worker
         error: BaseException | None = None
         value: object = None
+        show = execution.show
         try:
             self.channel.executing(execution.id)
+            if show is not None:
+                show.begin()
             gate.open()
             if self.figures.unfinished:
                 self.figures.discard()
             try:
+                gate.endable = show is not None
                 value = self.runner.run_cell(execution.code)
+                gate.endable = False
             except BaseException as raised:
+                gate.endable = False
                 error = raised
             # First, with no Python call: what would hit the calls that follow.
             if _getlimit() < LEAST_DEPTH:
@@ -134,6 +151,8 @@ class Session:
                 execution.note("functions set with sys.settrace and sys.setprofile end with a cell")
             if not is_worker():
                 forks.leave_child(error, self.streams, self.sources)
+            if show is not None:
+                show.code_over()
             if error is not None:
                 self._conclude(execution, error)
             elif value is not None:
@@ -143,6 +162,8 @@ class Session:
                     self.figures.discard()
                 else:
                     self.figures.end()
+            if show is not None and execution.outcome != INTERRUPTED:
+                show.paint()
             self.streams.flush_foreign()
             if error is None:
                 execution.outcome = OK
@@ -159,6 +180,11 @@ class Session:
         request = execution.request
         self.namespace.repair()
         self.loop.begin()
+        self.plot_windows.close()
+        self.figures.window = None
+        if request.get("render_ms"):
+            execution.show = Show(self.channel, self.gate, execution, request["render_ms"] / 1000)
+            self.figures.window = self.plot_windows.show
         if request["env"]:
             execution.environment = environ.apply(request["env"])
         if request["stdin"] is not None or request["interactive"]:
@@ -173,6 +199,9 @@ class Session:
     def _conclude(self, execution: Execution, error: BaseException) -> None:
         """What an exception out of user code means. Inside the gate: it asks user code for text."""
         outcome, exit_code = EXCEPTION, 1
+        if type(error) is LoopEnded:
+            execution.outcome = OK
+            return
         if issubclass(type(error), SystemExit):
             exit_code, message = exit_status(error)
             if exit_code == 0:
@@ -190,6 +219,10 @@ class Session:
         execution.exit_code = exit_code
         execution.outcome = outcome
 
+    def _told_to_stop(self) -> bool:
+        told = self.channel.told_to_stop
+        return told is not None and told()
+
     def _was_interrupted(self) -> bool:
         """By request, that is; a KeyboardInterrupt of user code's own is an exception."""
         told = self.channel.told_to_stop
@@ -201,6 +234,9 @@ class Session:
         """An exception struck outside the user's own code: while a result or an error was being
         formatted, or from a signal handler. No user code runs here."""
         if execution.outcome:
+            return
+        if type(error) is LoopEnded:
+            execution.outcome = OK
             return
         execution.outcome, execution.exit_code = EXCEPTION, 1
         value = "raised before the code ran, or while a result was being formatted"
@@ -214,6 +250,8 @@ class Session:
         """The steps of the end. Each may be repeated; none runs user code."""
         self.gate.is_open = False
         channel = self.channel
+        if execution.show is not None:
+            execution.show.ender.end()
         channel.executing(0)
         if not channel.is_worker():
             forks.leave_child(None, self.streams, self.sources)

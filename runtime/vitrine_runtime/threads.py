@@ -27,3 +27,10 @@ def install(sources: Sources) -> None:
             pass
 
     threading.excepthook = excepthook
+
+
+def after_fork() -> None:
+    """Python forgets to tell the main thread its new id in the kernel; matplotlib looks at it."""
+    tell = getattr(threading.main_thread(), "_set_native_id", None)
+    if tell is not None:
+        tell()

@@ -7,7 +7,7 @@ import os
 from itertools import starmap
 from typing import Any, NoReturn
 
-from . import environ, seeding
+from . import environ, seeding, threads
 from .errors import FAILURES
 from .figures import Figures
 from .hooks import mute_signals
@@ -47,6 +47,7 @@ def after_fork() -> None:
     here = _getpid()
     if _seeded != here:
         seeding.reseed()
+        threads.after_fork()
         _seeded = here
 
 

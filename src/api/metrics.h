@@ -30,6 +30,7 @@ class Metrics {
  public:
   void handled(const Handled& request);
   void executed(const ExecRecord& record);
+  void pictured(session::Capture::Result result, double seconds);
   // `keeper` is the keeper's own account, JSON.
   std::string text(const session::Registry& registry, const Server& server,
                    const std::string& keeper) const;
@@ -39,6 +40,8 @@ class Metrics {
   Histogram create_;
   Histogram exec_request_;
   std::array<Histogram, 7> executions_;
+  std::array<std::uint64_t, 3> pictures_{};  // ok, blank, failed
+  Histogram picture_;
   std::uint64_t output_truncated_ = 0;
 };
 

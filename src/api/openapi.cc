@@ -33,6 +33,8 @@ json::object schema_execution() {
            {"error", json::object{{"type", json::array{"object", "null"}}}},
            {"state_kept", json::object{{"type", "boolean"}}},
            {"notes", json::object{{"type", "array"}}},
+           {"screenshot", json::object{{"type", json::array{"string", "null"}},
+                                       {"description", "base64 PNG; only when asked for"}}},
            {"usage", json::object{{"type", "object"}}}}}};
 }
 
@@ -45,7 +47,11 @@ json::object schema_exec() {
                                   {"timeout_s", json::object{{"type", "number"}}},
                                   {"stdin", text("what input() and sys.stdin read")},
                                   {"env", json::object{{"type", "object"}}},
-                                  {"capture_screenshot", json::object{{"type", "boolean"}}},
+                                  {"capture_screenshot",
+                                   json::object{{"type", "boolean"},
+                                                {"description",
+                                                 "a picture of the screen, as base64 PNG in "
+                                                 "`screenshot`"}}},
                                   {"render_timeout", json::object{{"type", "number"}}},
                                   {"display_time", json::object{{"type", "number"}}},
                                   {"on_disconnect",
@@ -69,7 +75,12 @@ json::object schema_session() {
                {"imports", json::object{{"type", "array"}}},
                {"env", json::object{{"type", "object"}}},
                {"seed", json::object{{"type", "integer"}}},
-               {"display", json::object{{"type", "object"}}},
+               {"display",
+                json::object{
+                    {"type", "object"},
+                    {"properties",
+                     json::object{{"width", json::object{{"type", "integer"}}},
+                                  {"height", json::object{{"type", "integer"}}}}}}},
                {"limits", json::object{{"type", "object"}, {"properties", std::move(limits)}}}}}};
 }
 
@@ -115,6 +126,11 @@ std::string openapi_json(const Router& router, const std::string& version) {
     if (route.method == http::verb::post && pattern == "/v1/sessions")
       operation["requestBody"] = body("Session");
     if (pattern.ends_with("/exec")) operation["requestBody"] = body("Exec");
+    if (pattern.ends_with("/screenshot"))
+      for (const char* name :
+           {"region", "window", "format", "scale", "wait", "max_ms", "cursor"})
+        operation["parameters"].as_array().push_back(
+            json::object{{"name", name}, {"in", "query"}, {"schema", text("docs/display.md")}});
     std::string method(http::to_string(route.method));
     for (char& c : method) c = static_cast<char>(std::tolower(c));
     if (!paths.contains(pattern)) paths[pattern] = json::object{};

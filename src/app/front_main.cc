@@ -220,6 +220,11 @@ Status Front::start() {
       log_line("info front: execution ended session=" + record.session + " execution=" + record.id +
                " outcome=" + std::string(to_string(record.outcome)));
   };
+  registry_.on_picture = [this](session::Capture::Result result,
+                                std::chrono::steady_clock::duration latency) {
+    metrics_.pictured(result, std::chrono::duration<double>(latency).count());
+    if (result == session::Capture::Result::failed) log_line("warning front: a screenshot failed");
+  };
   asio::co_spawn(context_, run(), asio::detached);
   return ok();
 }

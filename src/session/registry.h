@@ -66,6 +66,9 @@ class Registry {
   const Counters& counters() const { return counters_; }
   // Called for every finished execution, for metrics.
   std::function<void(const ExecRecord&)> on_finished;
+  // Called for every picture that was taken, or was not.
+  std::function<void(Capture::Result, std::chrono::steady_clock::duration)> on_picture;
+  virtual std::shared_ptr<display::Studio> studio();
 
  private:
   Journal journal();
@@ -85,6 +88,7 @@ class Registry {
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>> by_engine_;
   std::unordered_map<std::uint64_t, Death> early_deaths_;
   Accounts accounts_;
+  std::shared_ptr<display::Studio> studio_;  // made when first needed
   std::string recycling_owner_;
   Counters counters_;
 };
@@ -97,6 +101,7 @@ class OwnedRegistry final : public Registry {
   Task<Status> end(std::shared_ptr<Session> session) override;
   std::size_t count() const override;
   void wake(Session& session) override { whole_.wake(session); }
+  std::shared_ptr<display::Studio> studio() override { return whole_.studio(); }
 
  private:
   Registry& whole_;

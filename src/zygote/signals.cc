@@ -35,6 +35,7 @@ std::atomic<std::uint32_t> stop_early{0};  // the next execution, when it is to 
 std::atomic<bool> interrupted{false};
 std::atomic<std::uint32_t> loop_end{
     0};  // what the keeper said for the running execution; 0 = nothing
+std::atomic<std::uint32_t> end_early{0};  // the same for the next one, before it has begun
 std::atomic<bool> struck{false};
 sem_t loop_ender;
 timer_t kicker{};
@@ -133,25 +134,34 @@ void on_interrupt(int signal, siginfo_t* info, void*) {
   errno = before;
 }
 
+// Whether the value of an end_loop signal is meant for this execution.
+bool ends(std::uint32_t value, std::uint64_t execution) {
+  return execution != 0 &&
+         (value | wire::kPaintingBit) == wire::end_loop_value(execution, wire::Screen::painting);
+}
+
 // Only wakes the thread that knows what to do: here, nothing of the interpreter may be touched.
 void on_end_loop(int, siginfo_t* info, void*) {
   const int before = errno;
-  const std::uint64_t execution = running.load();
   const auto value = static_cast<std::uint32_t>(info->si_value.sival_int);
-  if (is_from_keeper(info) && execution != 0 &&
-      (value | wire::kPaintingBit) == wire::end_loop_value(execution, wire::Screen::painting)) {
-    loop_end.store(value);
-    ::sem_post(&loop_ender);
+  if (is_from_keeper(info)) {
+    if (ends(value, running.load())) {
+      loop_end.store(value);
+      ::sem_post(&loop_ender);
+    } else if (ends(value, last_begun.load() + 1)) {
+      end_early.store(value);
+    }
   }
   errno = before;
 }
 
-// Neither restarts a system call: when both are pending, the first one decides whether a call goes on,
-// and the interrupt would come too late to break it off. Python repeats what a signal broke off.
-void install(int signal, void (*handler)(int, siginfo_t*, void*)) {
+// Stack and interrupt do not restart a system call: when both are pending, the first one decides
+// whether a call goes on, and the interrupt would come too late to break it off. Python repeats what a
+// signal broke off.
+void install(int signal, void (*handler)(int, siginfo_t*, void*), int flags = 0) {
   struct sigaction action {};
   action.sa_sigaction = handler;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;
   sigfillset(&action.sa_mask);
   ::sigaction(signal, &action, nullptr);
 }
@@ -165,7 +175,7 @@ void install_signals(int socket) {
   install(wire::stack_signal(), on_stack);
   install(wire::interrupt_signal(), on_interrupt);
   ::sem_init(&loop_ender, 0, 0);
-  install(wire::end_loop_signal(), on_end_loop);
+  install(wire::end_loop_signal(), on_end_loop, SA_RESTART);  // it concerns another thread
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = wire::interrupt_signal();
@@ -188,6 +198,10 @@ void set_executing(std::uint64_t execution) {
   }
   last_begun.store(execution);
   running.store(execution);  // from here on a signal stops it
+  if (const std::uint32_t value = end_early.exchange(0); ends(value, execution)) {
+    loop_end.store(value);
+    wake_loop_ender();
+  }
   if (stop_early.exchange(0) == static_cast<std::uint32_t>(execution)) stop();
 }
 

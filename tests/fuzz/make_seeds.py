@@ -32,7 +32,9 @@ MESSAGES = {
         text(b"x = 1\nx") + b"\x01" + text(b"line\n") + environment(K=b"v")
         + pack("<QI", 1 << 20, 500),
     ),
-    "execute_empty": (EXECUTE, text(b"") + b"\0" + text(b"") + environment() + pack("<QI", 1024, 0)),
+    "execute_empty": (
+        EXECUTE, text(b"") + b"\0" + text(b"") + environment() + pack("<QI", 1024, 0),
+    ),
     "input": (INPUT, b"\0" + text(b"yes\n")),
     "input_end": (INPUT, b"\x01" + text(b"")),
     "ready": (READY, text(b"3.11.2") + pack("<Q", 3)),
