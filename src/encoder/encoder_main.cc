@@ -4,6 +4,8 @@
 // Descriptor 3 is the front's socket (src/wire/encoder.h); the framebuffer file and the file to write
 // come through it. It seals itself before it looks at the first pixel, and ends with its recording.
 // Only this program links the encoders, one of which (x264) is under the GPL.
+#include <sys/prctl.h>
+
 #include <csignal>
 #include <cstdio>
 
@@ -17,6 +19,8 @@ extern "C" {
 int main() {
   using namespace vitrine;
   std::signal(SIGPIPE, SIG_IGN);
+  ::prctl(PR_SET_NAME, "vitrine-encoder", 0, 0,
+          0);                      // it is started by a descriptor, which has none
   av_log_set_level(AV_LOG_QUIET);  // what it says reaches nobody
   if (Status closed = encoder::close_others(); !closed) {
     std::fprintf(stderr, "vitrine-encoder: %s\n", closed.error().describe().c_str());
