@@ -18,6 +18,8 @@ SHARED = ["base", "model", "wire"]
 # Linked only into their own programs. `init` is pid 1 of a session: a program of one file.
 PRIVILEGED = ["jail", "keeper", "zygote"]
 FRONT = ["store", "backend", "display", "packages", "session", "api", "app"]
+# Programs of their own beside a session's display; they know the shared values and their libraries.
+HELPERS = ["screen", "encoder"]
 ALONE = ["init"]
 # The network proxy of a session: hostile bytes, no privilege.
 PROXY = ["egress"]
@@ -27,6 +29,7 @@ ALLOWED = {
     **{layer: set(SHARED[:i]) for i, layer in enumerate(SHARED)},
     **{layer: set(SHARED + PRIVILEGED[:i]) for i, layer in enumerate(PRIVILEGED)},
     **{layer: set(SHARED + FRONT[:i]) for i, layer in enumerate(FRONT)},
+    **{layer: set(SHARED) for layer in HELPERS},
     **{layer: set() for layer in ALONE},
     **{layer: set(SHARED) for layer in PROXY},
 }
@@ -84,14 +87,28 @@ def libraries(program: Path) -> set[str]:
 
 # program -> the layers of which nothing may be in it, and the libraries it may use
 RUNTIME = {"libstdc++", "libgcc_s", "libm", "libc", "ld-linux-x86-64", "ld-linux-aarch64"}
+# What the image has: the helper runs in its root.
+IMAGE = {"libc", "libm", "ld-linux-x86-64", "ld-linux-aarch64"}
+PICTURES = {"libxxhash", "libisal", "libturbojpeg", "libwebp"}
 BOOST_JSON = {"libboost_json", "libboost_container"}
 PROGRAMS = {
-    "vitrine-front": ([*PRIVILEGED, *PROXY], RUNTIME | BOOST_JSON | {"libsqlite3"}),
-    "vitrine-keeper": ([*FRONT, *PROXY, "zygote"], RUNTIME | {"libseccomp"}),
+    "vitrine-front": (
+        [*PRIVILEGED, *PROXY, *HELPERS],
+        RUNTIME | BOOST_JSON | PICTURES | {"libsqlite3"},
+    ),
+    "vitrine-keeper": ([*FRONT, *PROXY, *HELPERS, "zygote"], RUNTIME | {"libseccomp"}),
     "vitrine-egress": ([*FRONT, *PRIVILEGED], RUNTIME | {"libseccomp"}),
     "vitrine": (
         [*PRIVILEGED, "store", "backend", "session", "api"],
         RUNTIME | BOOST_JSON | {"libedit"},
+    ),
+    "vitrine-screen": (
+        [*PRIVILEGED, *FRONT, "encoder"],
+        IMAGE | {"libxcb", "libxcb-xtest", "libxcb-composite"},
+    ),
+    "vitrine-encoder": (
+        [*PRIVILEGED, *FRONT, "screen"],
+        RUNTIME | {"libseccomp", "libavcodec", "libavformat", "libavutil", "libswscale"},
     ),
 }
 

@@ -73,6 +73,11 @@ void Metrics::executed(const ExecRecord& record) {
   if (record.out_truncated || record.err_truncated) ++output_truncated_;
 }
 
+void Metrics::pictured(session::Capture::Result result, double seconds) {
+  ++pictures_[static_cast<std::size_t>(result)];
+  if (result != session::Capture::Result::failed) picture_.add(seconds);
+}
+
 std::string Metrics::text(const session::Registry& registry, const Server& server,
                           const std::string& keeper) const {
   std::string out;
@@ -124,6 +129,14 @@ std::string Metrics::text(const session::Registry& registry, const Server& serve
   out += exec_request_.text("vitrine_exec_request_seconds", "");
   head(out, "vitrine_output_truncated_total", "counter", "Executions that printed too much.");
   line(out, "vitrine_output_truncated_total", "", static_cast<double>(output_truncated_));
+  head(out, "vitrine_screenshots_total", "counter", "Pictures of screens, by what came of them.");
+  const std::array<const char*, 3> pictures{"ok", "blank", "failed"};
+  for (std::size_t i = 0; i < pictures.size(); ++i)
+    line(out, "vitrine_screenshots_total", std::string("result=\"") + pictures[i] + "\"",
+         static_cast<double>(pictures_[i]));
+  head(out, "vitrine_screenshot_seconds", "histogram",
+       "From the wish for a picture, or the end of the code, to the picture.");
+  out += picture_.text("vitrine_screenshot_seconds", "");
   head(out, "vitrine_http_requests_total", "counter", "Requests by route and status.");
   for (const auto& [key, count] : requests_)
     line(out, "vitrine_http_requests_total",

@@ -30,6 +30,7 @@ class Metrics {
  public:
   void handled(const Handled& request);
   void executed(const ExecRecord& record);
+  void pictured(session::Capture::Result result, double seconds);
   // `keeper` is the keeper's own account, JSON.
   std::string text(const session::Registry& registry, const Server& server,
                    const std::string& keeper) const;
@@ -41,6 +42,8 @@ class Metrics {
   std::array<Histogram, 7> executions_;
   std::array<std::array<std::uint64_t, 7>, kPolicies> by_policy_{};        // and outcome
   std::map<std::pair<Policy, std::string_view>, std::uint64_t> refusals_;  // policy, rule
+  std::array<std::uint64_t, 3> pictures_{};                                // ok, blank, failed
+  Histogram picture_;
   std::uint64_t output_truncated_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include "api/native_requests.h"
 #include "api/problem.h"
 #include "api/render.h"
+#include "api/screen.h"
 #include "api/text.h"
 
 namespace vitrine::api {
@@ -420,6 +421,7 @@ void add_native_routes(Router& router, session::Registry& registry, const Native
   add(verb::post, "/v1/run", "Create, execute, end", &Native::run);
   add(verb::get, "/v1/info", "Version, isolation, limits", &Native::info);
   add_file_routes(router, registry, config.max_upload);
+  add_screen_routes(router, registry);
 }
 
 }  // namespace vitrine::api

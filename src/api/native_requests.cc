@@ -36,6 +36,17 @@ void read_limits(Fields& outer, Limits& limits) {
   if (auto problem = fields.problem()) outer.adopt(std::move(*problem));
 }
 
+void read_display(Fields& outer, Geometry& geometry) {
+  const json::object* object = outer.object("display");
+  if (object == nullptr) return;
+  Fields fields(*object, "display.");
+  if (auto v = fields.whole("width", kLeastScreen, kMostScreen))
+    geometry.width = static_cast<std::uint32_t>(*v);
+  if (auto v = fields.whole("height", kLeastScreen, kMostScreen))
+    geometry.height = static_cast<std::uint32_t>(*v);
+  if (auto problem = fields.problem()) outer.adopt(std::move(*problem));
+}
+
 void read_environment(Fields& fields, std::map<std::string, std::string>& environment) {
   auto given = fields.texts("env");
   if (!given) return;
@@ -111,8 +122,7 @@ void read_session(Fields& fields, session::SessionSpec& spec) {
     spec.seed = seed;
     spec.variant = Variant::seeded;
   }
-  if (fields.object("display") != nullptr)
-    fields.fail("display", "this version has no display", "leave it out");
+  read_display(fields, spec.display);
   read_limits(fields, spec.limits);
   read_network(fields, spec);
 }
@@ -125,10 +135,11 @@ void read_exec(Fields& fields, ExecRequest& request) {
     request.timeout = milliseconds(*seconds);
   request.stdin_text = fields.text("stdin", kMaxStdin);
   read_environment(fields, request.env);
-  if (fields.flag("capture_screenshot").value_or(false))
-    fields.fail("capture_screenshot", "this version has no display", "leave it out");
-  fields.number("render_timeout", 0, 60);
-  fields.number("display_time", 0, 3600);
+  request.capture_screenshot = fields.flag("capture_screenshot").value_or(false);
+  if (auto seconds = fields.number("render_timeout", 0, 60))
+    request.render_timeout = milliseconds(*seconds);
+  if (auto seconds = fields.number("display_time", 0, 3600))
+    request.display_time = milliseconds(*seconds);
   if (auto wish = fields.choice("on_disconnect", {"interrupt", "continue"}))
     request.on_disconnect =
         *wish == "continue" ? OnDisconnect::keep_going : OnDisconnect::interrupt;

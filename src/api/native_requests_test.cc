@@ -73,7 +73,9 @@ TEST(ReadSession, NamesWhatItDoesNotTake) {
            {R"({"policy": "wild"})", "policy: "},
            {R"({"policy": "restricted", "imports": ["a b"]})", "imports: "},
            {R"({"policy": "restricted", "imports": [1]})", "imports: "},
-           {R"({"display": {}})", "display: "},
+           {R"({"display": {"width": 63}})", "display.width: "},
+           {R"({"display": {"height": 4097}})", "display.height: "},
+           {R"({"display": {"depth": 8}})", "display.depth: "},
            {R"({"isolation": "none"})", "isolation: "},
            {R"({"env": {"LD_PRELOAD": "x"}})", "env: "},
            {R"({"env": {"A=B": "x"}})", "env: "},
@@ -95,7 +97,8 @@ TEST(ReadExec, TakesAllItsFields) {
   ExecRequest request;
 
   EXPECT_EQ(mistake_in_exec(R"({"code": "x", "timeout_s": 0.25, "stdin": "in", "env": {"A": "b"},
-                                "on_disconnect": "continue", "capture_screenshot": false})",
+                                "on_disconnect": "continue", "capture_screenshot": true, "render_timeout": 0.1,
+                                "display_time": 2})",
                             request),
             "");
 
@@ -103,6 +106,9 @@ TEST(ReadExec, TakesAllItsFields) {
   EXPECT_EQ(request.timeout, 250ms);
   EXPECT_EQ(request.stdin_text, "in");
   EXPECT_EQ(request.on_disconnect, OnDisconnect::keep_going);
+  EXPECT_TRUE(request.capture_screenshot);
+  EXPECT_EQ(request.render_timeout, 100ms);
+  EXPECT_EQ(request.display_time, 2000ms);
 }
 
 TEST(ReadPage, TakesALimitInItsRange) {

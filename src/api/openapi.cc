@@ -47,26 +47,31 @@ json::object schema_execution() {
            {"error", json::object{{"type", json::array{"object", "null"}}}},
            {"state_kept", json::object{{"type", "boolean"}}},
            {"notes", json::object{{"type", "array"}}},
+           {"screenshot", json::object{{"type", json::array{"string", "null"}},
+                                       {"description", "base64 PNG; only when asked for"}}},
            {"usage", json::object{{"type", "object"}}},
            {"network", json::object{{"type", "array"}, {"items", schema_network_entry()}}},
            {"network_omitted", json::object{{"type", "integer"}}}}}};
 }
 
 json::object schema_exec() {
-  return {
-      {"type", "object"},
-      {"required", json::array{"code"}},
-      {"additionalProperties", false},
-      {"properties", json::object{{"code", text("Python")},
-                                  {"timeout_s", json::object{{"type", "number"}}},
-                                  {"stdin", text("what input() and sys.stdin read")},
-                                  {"env", json::object{{"type", "object"}}},
-                                  {"capture_screenshot", json::object{{"type", "boolean"}}},
-                                  {"render_timeout", json::object{{"type", "number"}}},
-                                  {"display_time", json::object{{"type", "number"}}},
-                                  {"on_disconnect",
-                                   json::object{{"type", "string"},
-                                                {"enum", json::array{"interrupt", "continue"}}}}}}};
+  return {{"type", "object"},
+          {"required", json::array{"code"}},
+          {"additionalProperties", false},
+          {"properties",
+           json::object{
+               {"code", text("Python")},
+               {"timeout_s", json::object{{"type", "number"}}},
+               {"stdin", text("what input() and sys.stdin read")},
+               {"env", json::object{{"type", "object"}}},
+               {"capture_screenshot", json::object{{"type", "boolean"},
+                                                   {"description",
+                                                    "a picture of the screen, as base64 PNG in "
+                                                    "`screenshot`"}}},
+               {"render_timeout", json::object{{"type", "number"}}},
+               {"display_time", json::object{{"type", "number"}}},
+               {"on_disconnect", json::object{{"type", "string"},
+                                              {"enum", json::array{"interrupt", "continue"}}}}}}};
 }
 
 json::object schema_session() {
@@ -74,35 +79,39 @@ json::object schema_session() {
   for (const char* name : {"memory_mb", "cpus", "processes", "disk_mb", "output_kb",
                            "exec_timeout_s", "idle_timeout_s"})
     limits[name] = json::object{{"type", "number"}};
-  return {{"type", "object"},
-          {"additionalProperties", false},
-          {"properties",
-           json::object{
-               {"name", text("for people")},
-               {"isolation", text("process")},
-               {"policy", json::object{{"type", "string"},
-                                       {"enum", json::array{"native", "restricted",
-                                                            "restrictedpython", "smolagents"}}}},
-               {"packages", json::object{{"type", "array"}}},
-               {"imports",
-                json::object{{"type", "array"},
-                             {"items", text("a module that the policy allows besides its own")},
-                             {"maxItems", 256}}},
-               {"env", json::object{{"type", "object"}}},
-               {"seed", json::object{{"type", "integer"}}},
-               {"display", json::object{{"type", "object"}}},
-               {"network",
-                json::object{
-                    {"type", "object"},
-                    {"required", json::array{"allow"}},
-                    {"additionalProperties", false},
-                    {"properties",
-                     json::object{{"allow", json::object{{"type", "array"},
-                                                         {"minItems", 1},
-                                                         {"maxItems", 64},
-                                                         {"items", text("HOST or HOST:PORT; see "
-                                                                        "docs/network.md")}}}}}}},
-               {"limits", json::object{{"type", "object"}, {"properties", std::move(limits)}}}}}};
+  return {
+      {"type", "object"},
+      {"additionalProperties", false},
+      {"properties",
+       json::object{
+           {"name", text("for people")},
+           {"isolation", text("process")},
+           {"policy", json::object{{"type", "string"},
+                                   {"enum", json::array{"native", "restricted", "restrictedpython",
+                                                        "smolagents"}}}},
+           {"packages", json::object{{"type", "array"}}},
+           {"imports",
+            json::object{{"type", "array"},
+                         {"items", text("a module that the policy allows besides its own")},
+                         {"maxItems", 256}}},
+           {"env", json::object{{"type", "object"}}},
+           {"seed", json::object{{"type", "integer"}}},
+           {"display", json::object{{"type", "object"},
+                                    {"properties",
+                                     json::object{{"width", json::object{{"type", "integer"}}},
+                                                  {"height", json::object{{"type", "integer"}}}}}}},
+           {"network",
+            json::object{
+                {"type", "object"},
+                {"required", json::array{"allow"}},
+                {"additionalProperties", false},
+                {"properties",
+                 json::object{{"allow", json::object{{"type", "array"},
+                                                     {"minItems", 1},
+                                                     {"maxItems", 64},
+                                                     {"items", text("HOST or HOST:PORT; see "
+                                                                    "docs/network.md")}}}}}}},
+           {"limits", json::object{{"type", "object"}, {"properties", std::move(limits)}}}}}};
 }
 
 // {path...} is {path} to OpenAPI.
@@ -147,6 +156,10 @@ std::string openapi_json(const Router& router, const std::string& version) {
     if (route.method == http::verb::post && pattern == "/v1/sessions")
       operation["requestBody"] = body("Session");
     if (pattern.ends_with("/exec")) operation["requestBody"] = body("Exec");
+    if (pattern.ends_with("/screenshot"))
+      for (const char* name : {"region", "window", "format", "scale", "wait", "max_ms", "cursor"})
+        operation["parameters"].as_array().push_back(
+            json::object{{"name", name}, {"in", "query"}, {"schema", text("docs/display.md")}});
     std::string method(http::to_string(route.method));
     for (char& c : method) c = static_cast<char>(std::tolower(c));
     if (!paths.contains(pattern)) paths[pattern] = json::object{};

@@ -72,7 +72,17 @@ std::string base64(std::string_view bytes) {
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
   out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+  const std::size_t whole = bytes.size() / 3 * 3;
+  out.resize(whole / 3 * 4);
+  char* to = out.data();
+  for (std::size_t i = 0; i < whole; i += 3) {  // pictures are long
+    const auto* at = reinterpret_cast<const unsigned char*>(bytes.data() + i);
+    *to++ = kAlphabet[at[0] >> 2];
+    *to++ = kAlphabet[(at[0] & 3) << 4 | at[1] >> 4];
+    *to++ = kAlphabet[(at[1] & 15) << 2 | at[2] >> 6];
+    *to++ = kAlphabet[at[2] & 63];
+  }
+  for (std::size_t i = whole; i < bytes.size(); i += 3) {
     const auto at = [&](std::size_t k) -> std::uint32_t {
       return i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0;
     };
@@ -102,6 +112,9 @@ std::string execution_json(const ExecRecord& record) {
   out += ",\"results\":" + json::serialize(results);
   out += ",\"error\":" + json::serialize(error_value(record.error));
   out += std::string(",\"state_kept\":") + flag(record.state_kept);
+  if (record.wants_screenshot)
+    out += ",\"screenshot\":" +
+           (record.screenshot ? "\"" + base64(*record.screenshot) + "\"" : std::string("null"));
   out += ",\"notes\":" + json::serialize(notes);
   out += ",\"usage\":{\"wall_ms\":" + number(record.usage.wall_ms) +
          ",\"cpu_ms\":" + number(record.usage.cpu_ms) +
@@ -137,6 +150,8 @@ std::string session_json(const session::Session& session) {
                     ",\"policy\":" + quoted(std::string(to_string(session.spec.policy))) +
                     ",\"created_at\":\"" + session.created_at +
                     "\",\"limits\":" + limits_json(session.spec.limits) +
+                    ",\"display\":{\"width\":" + std::to_string(session.spec.display.width) +
+                    ",\"height\":" + std::to_string(session.spec.display.height) + "}" +
                     ",\"notes\":" + json::serialize(notes);
   if (session.spec.network) {
     json::array rules;
@@ -171,6 +186,10 @@ std::string event_json(const session::Event& event) {
       return json::serialize(json::object{{"type", "note"}, {"text", e.text}});
     }
     std::string operator()(const session::InputEvent&) { return ""; }
+    std::string operator()(const session::ScreenshotEvent& e) {
+      return "{\"type\":\"screenshot\",\"data\":" +
+             (e.png ? "\"" + base64(*e.png) + "\"" : std::string("null")) + "}";
+    }
     std::string operator()(const session::FinishedEvent&) { return ""; }
   };
   return std::visit(Visitor{}, event);

@@ -35,7 +35,7 @@ struct Target {
   std::optional<std::uint64_t> memory_mb;
   std::vector<std::string> env;    // NAME=VALUE
   std::vector<std::string> allow;  // HOST[:PORT] that the session may reach
-  std::string policy;            // empty = the server's
+  std::string policy;              // empty = the server's
   std::vector<std::string> imports;
 };
 

@@ -242,6 +242,11 @@ Status Front::start() {
   registry_.on_decided = [this](const std::string& session, const NetworkEntry& entry) {
     log_decision(session, entry);
   };
+  registry_.on_picture = [this](session::Capture::Result result,
+                                std::chrono::steady_clock::duration latency) {
+    metrics_.pictured(result, std::chrono::duration<double>(latency).count());
+    if (result == session::Capture::Result::failed) log_line("warning front: a screenshot failed");
+  };
   asio::co_spawn(context_, run(), asio::detached);
   return ok();
 }

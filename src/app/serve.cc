@@ -196,8 +196,8 @@ int serve(const ServeOptions& options) {
   if (!variables) return refuse(variables.error(), kUsage);
   for (const std::string& note : variables->notes)
     std::fprintf(stderr, "vitrine: %s\n", note.c_str());
-  const std::string policy = settings.get(
-      "policy", std::string(to_string(variables->policy.value_or(Policy::native))));
+  const std::string policy =
+      settings.get("policy", std::string(to_string(variables->policy.value_or(Policy::native))));
 
   const std::string listen = settings.get("listen", "127.0.0.1:8000");
   const std::string auth = settings.get("auth", "auto");

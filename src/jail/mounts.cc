@@ -58,6 +58,8 @@ std::vector<Mount> scratch_mounts(const RootPlan& plan) {
   mounts.push_back({.kind = MountKind::directory, .target = "tmp/home", .flags = 0755});
   mounts.push_back({.kind = MountKind::directory, .target = "tmp/shm", .flags = 01777});
   mounts.push_back({.kind = MountKind::directory, .target = "tmp/tmp", .flags = 01777});
+  mounts.push_back({.kind = MountKind::directory, .target = "tmp/tmp/.runtime", .flags = 0700});
+  mounts.push_back({.kind = MountKind::directory, .target = "tmp/tmp/.X11-unix", .flags = 0755});
   mounts.push_back(
       {.kind = MountKind::rebind, .source = "tmp/home", .target = "home/sandbox", .flags = flags});
   mounts.push_back({.kind = MountKind::rebind,
@@ -77,6 +79,15 @@ std::vector<Mount> mount_plan(const RootPlan& plan) {
                     .flags = MS_RDONLY | MS_NOSUID | MS_NODEV,
                     .options = lowerdir(plan.layers)});
   add_devices(mounts);
+  if (plan.kind == RootKind::display) {
+    mounts.push_back({.source = "display",
+                      .target = "tmp",
+                      .type = "tmpfs",
+                      .flags = MS_NOSUID | MS_NODEV | MS_NOEXEC,
+                      .options = "size=" + std::to_string(plan.disk_bytes) +
+                                 ",nr_inodes=" + std::to_string(plan.inodes) + ",mode=0700"});
+    return mounts;
+  }
   if (plan.kind == RootKind::session) add_proc(mounts);  // covered with the device above
   if (plan.kind == RootKind::session)
     mounts.push_back({.source = "devpts",
@@ -85,6 +96,12 @@ std::vector<Mount> mount_plan(const RootPlan& plan) {
                       .flags = MS_RDONLY | MS_NOSUID | MS_NOEXEC,  // terminals still come and go
                       .options = "newinstance,ptmxmode=0666,mode=0620,max=64"});
   for (Mount& mount : scratch_mounts(plan)) mounts.push_back(std::move(mount));
+  if (plan.kind == RootKind::session)
+    mounts.push_back({.source = "display",
+                      .target = kDisplayDirectory + 1,
+                      .type = "tmpfs",
+                      .flags = MS_NOSUID | MS_NODEV | MS_NOEXEC,
+                      .options = "size=16k,nr_inodes=4,mode=0755"});
   return mounts;
 }
 

@@ -31,6 +31,7 @@ struct Mount {
 enum class RootKind {
   session,  // everything
   zygote,   // no /proc (its pid namespace is the host's), a small scratch space
+  display,  // of an X server: no /proc either, and a /tmp that nobody else sees
 };
 
 struct RootPlan {
@@ -41,6 +42,10 @@ struct RootPlan {
 };
 
 std::vector<Mount> mount_plan(const RootPlan& plan);
+
+// Where a session finds its display: a filesystem of its own, read-only once it is furnished, so
+// that the scratch space below it can be replaced.
+inline constexpr const char* kDisplayDirectory = "/tmp/.X11-unix";
 
 // The scratch space alone (/tmp, /home/sandbox, /dev/shm): what a recycled shell gets anew.
 std::vector<Mount> scratch_mounts(const RootPlan& plan);

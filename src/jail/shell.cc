@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -153,6 +154,22 @@ Status open_home(ShellBuild& build) {
   return ok();
 }
 
+// Nothing answers there yet: whoever connects waits until the keeper has had an X server started.
+Status open_display(ShellBuild& build) {
+  if (build.sys(::getrandom, build.cookie.data(), build.cookie.size(), 0u) !=
+      static_cast<ssize_t>(build.cookie.size()))
+    return Error::from_errno("asking for random bytes");
+  const std::string directory = kDisplayDirectory;
+  if (Status s = write_authority(build.sys, directory + "/authority", build.cookie); !s) return s;
+  Result<Fd> listener = listen_as_display(build.sys, directory);
+  if (!listener) return std::move(listener.error());
+  build.display = std::move(*listener);
+  constexpr unsigned long kFlags = MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  if (build.sys(::mount, nullptr, kDisplayDirectory, nullptr, kFlags, nullptr) != 0)
+    return Error::from_errno("closing the display's directory");
+  return ok();
+}
+
 Status prepare_landlock(ShellBuild& build) {
   Result<LandlockSupport> support = landlock_support(build.sys);
   if (!support) return std::move(support.error());
@@ -180,10 +197,12 @@ Status die_with_keeper(ShellBuild& build) {
 }
 
 Status report_ready(ShellBuild& build) {
-  std::vector<int> fds{build.home.get()};
+  std::vector<int> fds{build.home.get(), build.display.get()};
   if (build.ruleset) fds.push_back(build.ruleset.get());
   if (build.sys.fails()) return Error::from_errno("telling the keeper");
-  return send_packet(build.channel, std::string_view("\0ready", 6), fds);
+  const std::string_view cookie(reinterpret_cast<const char*>(build.cookie.data()),
+                                build.cookie.size());
+  return send_packet(build.channel, std::string("\0ready", 6).append(cookie), fds);
 }
 
 Status become_init(ShellBuild& build) {

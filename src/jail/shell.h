@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "jail/authority.h"
 #include "jail/mounts.h"
 #include "jail/sys.h"
 
@@ -28,11 +29,13 @@ struct ShellPlan {
 struct ShellBuild {
   const ShellPlan& plan;
   Sys sys;
-  int init_program;         // a sealed memfd
-  int channel;              // SEQPACKET to the keeper: READY with {home, ruleset} goes there
+  int init_program;  // a sealed memfd
+  int channel;       // SEQPACKET to the keeper: READY with {home, display, ruleset} goes there
   std::vector<Fd> cgroups;  // v1 groups to join; see jail/cgroup.h
   Fd home;
-  Fd ruleset;  // Landlock; empty where the kernel has none
+  Fd display;     // listens where the session's programs look for an X server
+  Cookie cookie;  // what they must show it
+  Fd ruleset;     // Landlock; empty where the kernel has none
 };
 
 struct ShellStep {
@@ -48,6 +51,7 @@ Status forbid_namespaces(ShellBuild& build);
 Status enter_root(ShellBuild& build);
 Status name_host(ShellBuild& build);
 Status open_home(ShellBuild& build);
+Status open_display(ShellBuild& build);
 Status prepare_landlock(ShellBuild& build);
 Status enter_cgroup_namespace(ShellBuild& build);
 Status drop_privileges(ShellBuild& build);
@@ -65,6 +69,7 @@ inline constexpr std::array kShellSteps{
     ShellStep{"pivot", enter_root},
     ShellStep{"host name", name_host},
     ShellStep{"home", open_home},
+    ShellStep{"display", open_display},
     ShellStep{"landlock rules", prepare_landlock},
     ShellStep{"cgroup namespace", enter_cgroup_namespace},
     ShellStep{"privileges", drop_privileges},

@@ -99,10 +99,11 @@ struct ScratchDirectory {
   const char* path;
   mode_t mode;
 };
-// As scratch_mounts() makes them. With the root of the filesystem, which /tmp covers, these are all.
+// As scratch_mounts() makes them. With the root of the filesystem, which /tmp covers, and the place
+// for the display, which a mount covers that cannot be taken away, these are all.
 constexpr ScratchDirectory kScratch[] = {
-    {"/home/sandbox", 0755}, {"/dev/shm", 01777}, {"/tmp", 01777}};
-constexpr fsfilcnt_t kScratchInodes = std::size(kScratch) + 1;
+    {"/home/sandbox", 0755}, {"/dev/shm", 01777}, {"/tmp", 01777}, {"/tmp/.runtime", 0700}};
+constexpr fsfilcnt_t kScratchInodes = std::size(kScratch) + 2;
 
 // As it was made: owner, mode, no attributes. Its times, which tell a tale too, are set to now.
 bool is_as_made(const ScratchDirectory& made) {
@@ -199,12 +200,18 @@ Status refresh_scratch(WorkerEntry& entry) {
   if (entry.sys(::unshare, CLONE_NEWIPC) != 0) return Error::from_errno("making an ipc namespace");
   // Most code leaves nothing; unmounting waits long for all other users of mounts on the machine.
   if (is_untouched(entry.plan)) return is_ruleset_good(entry) ? ok() : renew_ruleset(entry);
+  // The display is not part of it: somebody outside listens there.
+  constexpr const char* kAside = "/run";
+  if (entry.sys(::mount, kDisplayDirectory, kAside, nullptr, MS_MOVE, nullptr) != 0)
+    return Error::from_errno("putting the display aside");
   for (const char* target : {"/home/sandbox", "/dev/shm", "/tmp", "/tmp"})
     if (entry.sys(::umount2, target, MNT_DETACH) != 0)
       return Error::from_errno("removing the old scratch space");
   const RootPlan root{.disk_bytes = entry.plan.disk_bytes,
                       .inodes = entry.plan.inodes + entry.plan.uses};
   if (Status s = mount_tree(entry.sys, scratch_mounts(root), ""); !s) return s;
+  if (entry.sys(::mount, kAside, kDisplayDirectory, nullptr, MS_MOVE, nullptr) != 0)
+    return Error::from_errno("putting the display back");
   return renew_ruleset(entry);
 }
 

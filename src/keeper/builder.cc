@@ -26,13 +26,19 @@
 #include <utility>
 
 #include "base/packet.h"
+#include "jail/seccomp.h"
 #include "wire/codec.h"
 
 namespace vitrine::keeper {
 
 namespace {
 
-enum class Verb : std::uint8_t { build_shell = 1, start_zygote = 2, listen_inside = 3 };
+enum class Verb : std::uint8_t {
+  build_shell = 1,
+  start_zygote = 2,
+  listen_inside = 3,
+  start_display = 4
+};
 
 constexpr int kAbove = 200;  // descriptors that survive a sweep of the lower ones are moved here
 
@@ -179,6 +185,8 @@ Status raise_loopback(jail::Sys& sys) {
                          .channel = kept_channel.get(),
                          .cgroups = std::move(kept),
                          .home = {},
+                         .display = {},
+                         .cookie = {},
                          .ruleset = {}};
   report_and_exit(kept_channel.get(), jail::build_shell(build));
 }
@@ -201,6 +209,74 @@ Result<pid_t> clone_shell(const BuildShell& request, const std::vector<Fd>& fds,
   }
   const std::uint32_t outside = config.ids.count > 1 ? 1 + request.slot : 0;
   if (Status s = map_ids(sys, proc, pid, jail::kSandboxId, outside, 1); !s) {
+    ::kill(pid, SIGKILL);  // a child of the keeper, which reaps it; it never saw GO
+    return std::move(s.error()).during("mapping its ids");
+  }
+  return pid;
+}
+
+// Moves descriptors out of the way, in order, and closes all others.
+std::vector<Fd> keep_only(const std::vector<int>& wanted) {
+  std::vector<Fd> kept;
+  for (int fd : wanted) kept.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, kAbove));
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    if (kept[i].get() != kAbove + static_cast<int>(i)) ::_exit(125);
+  const auto last = static_cast<unsigned>(kept.back().get());
+  if (close_all(0u, kAbove - 1u) != 0 || close_all(last + 1, ~0U) != 0) ::_exit(125);
+  return kept;
+}
+
+[[noreturn]] void run_display(const StartDisplay& request, const std::vector<Fd>& fds,
+                              const BuilderConfig& config, const std::vector<sock_filter>& filter) {
+  std::vector<int> wanted;
+  for (const Fd& fd : fds) wanted.push_back(fd.get());
+  if (request.has_helper) wanted.push_back(config.screen_program);
+  std::vector<Fd> kept = keep_only(wanted);
+  const Fd channel = std::move(kept[0]);
+  Result<Packet> go = receive_packet(channel.get(), 16, 0);
+  if (!go) ::_exit(125);
+  const jail::DisplayPlan plan{
+      .root = root_plan(jail::RootKind::display, jail::display_room_bytes(request.geometry),
+                        jail::kDisplayInodes),
+      .geometry = request.geometry,
+      .cookie = request.cookie,
+      .fail_at = request.fail_at};
+  jail::DisplayBuild build{.plan = plan,
+                           .sys = jail::Sys(request.fail_at),
+                           .channel = channel.get(),
+                           .listener = std::move(kept[1]),
+                           .helper_program = {},
+                           .helper_socket = {},
+                           .cgroups = {},
+                           .filter = filter};
+  std::size_t next = 2;
+  if (request.has_helper) {
+    build.helper_socket = std::move(kept[next++]);
+    build.helper_program = std::move(kept.back());
+    kept.pop_back();
+  }
+  if (request.has_cgroup) ++next;  // it was cloned into that one
+  for (; next < kept.size(); ++next) build.cgroups.push_back(std::move(kept[next]));
+  report_and_exit(channel.get(), jail::run_display(build));
+}
+
+Result<pid_t> clone_display(const StartDisplay& request, const std::vector<Fd>& fds,
+                            const BuilderConfig& config, int proc) {
+  Result<std::string> bytes =
+      read_file(proc, ("self/fd/" + std::to_string(config.display_filter)).c_str());
+  if (!bytes) return std::move(bytes.error()).during("reading the filter");
+  Result<std::vector<sock_filter>> filter = jail::filter_from_bytes(*bytes);
+  if (!filter) return std::move(filter.error());
+  constexpr std::uint64_t kNamespaces =
+      CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET;
+  const std::size_t group = request.has_helper ? 3 : 2;
+  const pid_t pid =
+      clone_process(CLONE_PARENT | kNamespaces, request.has_cgroup ? fds[group].get() : -1);
+  if (pid < 0) return Error::from_errno("cloning a display");
+  if (pid == 0) run_display(request, fds, config, *filter);
+  jail::Sys sys;
+  const std::uint32_t outside = config.ids.count > 1 ? 1 + slots_of(config.ids) + request.slot : 0;
+  if (Status s = map_ids(sys, proc, pid, jail::kDisplayId, outside, 1); !s) {
     ::kill(pid, SIGKILL);  // a child of the keeper, which reaps it; it never saw GO
     return std::move(s.error()).during("mapping its ids");
   }
@@ -314,6 +390,19 @@ void serve_one(int control, const Packet& packet, const BuilderConfig& config, i
     for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n)
       request.environment.push_back(in.text());
     if (in.complete() && packet.fds.size() == 3) pid = clone_zygote(request, packet.fds);
+  }
+  if (verb == Verb::start_display) {
+    StartDisplay request{.display = what};
+    request.slot = in.u32();
+    request.geometry.width = in.u32();
+    request.geometry.height = in.u32();
+    for (std::uint8_t& byte : request.cookie) byte = in.u8();
+    request.fail_at = in.u32();
+    request.has_helper = in.u8() != 0;
+    request.has_cgroup = in.u8() != 0;
+    const std::size_t least = 2u + (request.has_helper ? 1u : 0u) + (request.has_cgroup ? 1u : 0u);
+    if (in.complete() && packet.fds.size() >= least)
+      pid = clone_display(request, packet.fds, config, proc);
   }
   wire::Writer out;
   out.u64(what).u8(pid ? 1 : 0).bytes(pid ? "" : pid.error().pack());
@@ -443,9 +532,10 @@ void wait_for_keeper(int control) {
   // The keeper may hold thousands: first out of the way of their places, then down to them.
   constexpr int control = 3;
   BuilderConfig inside = config;
-  std::array places{std::pair{socket, control}, std::pair{config.init_program, 4},
-                    std::pair{config.image_tree, 5}, std::pair{config.runtime_tree, 6}};
-  constexpr int kFree = 7;
+  std::array places{std::pair{socket, control},          std::pair{config.init_program, 4},
+                    std::pair{config.image_tree, 5},     std::pair{config.runtime_tree, 6},
+                    std::pair{config.screen_program, 7}, std::pair{config.display_filter, 8}};
+  constexpr int kFree = 9;
   for (auto& [from, to] : places)
     if (from >= 0 && (from = ::fcntl(from, F_DUPFD_CLOEXEC, kFree)) < 0) ::_exit(125);
   for (const auto& [from, to] : places)
@@ -456,6 +546,8 @@ void wait_for_keeper(int control) {
   inside.init_program = 4;
   inside.image_tree = config.image_tree < 0 ? -1 : 5;
   inside.runtime_tree = config.runtime_tree < 0 ? -1 : 6;
+  inside.screen_program = config.screen_program < 0 ? -1 : 7;
+  inside.display_filter = 8;
   ::setsid();  // Ctrl-C in the keeper's terminal is for the keeper
   sigset_t none;
   sigemptyset(&none);
@@ -551,6 +643,15 @@ Status send_listen_inside(int control, const ListenInside& request, int init) {
   wire::Writer out;
   out.u8(static_cast<std::uint8_t>(Verb::listen_inside)).u64(request.what).u16(request.port);
   return send_packet(control, out.take(), {init}, Wait::dont);
+}
+
+Status send_start_display(int control, const StartDisplay& request, const std::vector<int>& fds) {
+  wire::Writer out;
+  out.u8(static_cast<std::uint8_t>(Verb::start_display)).u64(request.display).u32(request.slot);
+  out.u32(request.geometry.width).u32(request.geometry.height);
+  for (const std::uint8_t byte : request.cookie) out.u8(byte);
+  out.u32(request.fail_at).u8(request.has_helper ? 1 : 0).u8(request.has_cgroup ? 1 : 0);
+  return send_packet(control, out.take(), fds, Wait::dont);
 }
 
 Result<Cloned> receive_cloned(int control) {

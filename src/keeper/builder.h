@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "jail/display.h"
 #include "jail/shell.h"
 #include "keeper/shells.h"
 
@@ -33,6 +34,8 @@ struct BuilderConfig {
   // a directory below /root; -1 = the builder opens them by their names.
   int image_tree = -1;
   int runtime_tree = -1;
+  int screen_program = -1;  // sealed memfd of vitrine-screen; -1 = this build has none
+  int display_filter = -1;  // sealed memfd: the base system call filter
 };
 
 // The outer namespaces outlive a builder: a process of their own holds them, pid 1 of the outer pid
@@ -64,6 +67,9 @@ struct ListenInside {  // fds: pidfd of a shell's init, whose network namespace 
   std::uint16_t port = 0;  // on 127.0.0.1
 };
 
+// How many sessions can have ids of their own: each takes one for its code and one for its display.
+inline std::uint32_t slots_of(const OuterIds& ids) { return (ids.count - 1) / 2; }
+
 // builder -> keeper: the process exists, its ids are mapped, and it waits for GO on its channel.
 // pid < 0: it could not be made, `error` says why.
 struct Cloned {
@@ -77,6 +83,7 @@ Status send_build_shell(int control, const BuildShell& request, const std::vecto
 Status send_start_zygote(int control, const StartZygote& request, int socket, int zygote_filter,
                          int worker_filter);
 Status send_listen_inside(int control, const ListenInside& request, int init);
+Status send_start_display(int control, const StartDisplay& request, const std::vector<int>& fds);
 Result<Cloned> receive_cloned(int control);
 
 }  // namespace vitrine::keeper

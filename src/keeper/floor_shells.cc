@@ -350,6 +350,14 @@ void FloorShells::listen(const Shell& /*shell*/, std::uint16_t /*port*/,
   });
 }
 
+Status FloorShells::start_display(StartDisplay /*request*/, const std::vector<int>& /*fds*/,
+                                  std::function<void(Result<int>)> /*cloned*/) {
+  return Error{
+      .code = Code::unsupported,
+      .message = "sessions of this server have no display: its host forbids namespaces",
+      .remedy = "run the server with the full jail; `vitrine doctor` says what is missing"};
+}
+
 void FloorShells::retire(Shell* shell, std::function<void()> gone) {
   auto found = shells_.find(shell->id);
   std::shared_ptr<Shell> last = std::move(found->second);

@@ -45,6 +45,11 @@ class FloorShells final : public Shells {
   // There are no network namespaces: a listener would be the host's.
   void listen(const Shell& shell, std::uint16_t port,
               std::function<void(Result<Fd>)> listening) override;
+  // Nor are there mounts, which a display's jail and its socket need.
+  Status start_display(StartDisplay request, const std::vector<int>& fds,
+                       std::function<void(Result<int>)> cloned) override;
+  Status watch_display(Shell& /*shell*/) override { return ok(); }
+  bool has_screen_helper() const override { return false; }
   std::size_t alive() const override { return shells_.size() + retiring_; }
   bool delegated() const override { return false; }
   std::pair<int, int> foundations() const override { return {-1, -1}; }

@@ -51,16 +51,16 @@ Result<Fd> sealed_copy(const std::string& name, std::string_view bytes) {
 }
 
 Result<Fd> sealed_program(const std::string& path) {
-  Result<std::string> bytes = read_file(AT_FDCWD, path.c_str(), 16 << 20);
-  if (!bytes)
-    return std::move(bytes.error()).during("vitrine-init").with_remedy("build it: ./dev build");
+  const std::string name = path.substr(path.rfind('/') + 1);
+  Result<std::string> bytes = read_file(AT_FDCWD, path.c_str(), 64 << 20);
+  if (!bytes) return std::move(bytes.error()).during(name).with_remedy("build it: ./dev build");
   if (!bytes->starts_with("\x7f"
                           "ELF"))
     return Error{.code = Code::invalid_argument,
-                 .message = "vitrine-init: it is not a program",
+                 .message = name + ": it is not a program",
                  .remedy = "build it: ./dev build"};
-  Result<Fd> memory = sealed_copy("init", *bytes);
-  if (memory && ::fchmod(memory->get(), 0755) != 0) return Error::from_errno("marking init");
+  Result<Fd> memory = sealed_copy(name, *bytes);
+  if (memory && ::fchmod(memory->get(), 0755) != 0) return Error::from_errno("marking " + name);
   return memory;
 }
 
@@ -86,6 +86,9 @@ struct Keeper {
   Fd init_program;
   Fd zygote_filter;
   Fd worker_filter;
+  Fd display_filter;
+  Fd screen_program;   // empty: this build has none
+  Fd encoder_program;  // also
   Level level = Level::full;
   Fd signals;
   Fd parent;  // of an ephemeral one
@@ -95,9 +98,11 @@ struct Keeper {
   Reaper reaper;  // its handlers hold shells, and those their cgroups
   std::unique_ptr<Shells> shells;
   std::optional<Zygotes> zygotes;
+  std::optional<Displays> displays;
   std::optional<Rooms> rooms;
   std::optional<Egress> egress;
   std::optional<Sessions> sessions;
+  std::optional<Encoders> encoders;
   std::optional<Control> control;
   std::optional<Front> front;
   std::string instance;  // tells this keeper from all others, before and after
@@ -127,6 +132,19 @@ Status Keeper::open_files() {
   Result<Fd> program = sealed_program(options.init);
   if (!program) return std::move(program.error());
   init_program = std::move(*program);
+  const std::string encoder =
+      options.init.substr(0, options.init.rfind('/') + 1) + "vitrine-encoder";
+  encoder_program = Fd(::open(encoder.c_str(), O_PATH | O_CLOEXEC));
+  if (!encoder_program) log_warning("there is no vitrine-encoder: no recordings");
+  // Beside it. Without it windows are neither placed nor listed, and no input is possible.
+  const std::string screen = options.init.substr(0, options.init.rfind('/') + 1) + "vitrine-screen";
+  if (::access(screen.c_str(), F_OK) != 0) {
+    log_warning("there is no vitrine-screen: no window list, no input");
+    return ok();
+  }
+  Result<Fd> helper = sealed_program(screen);
+  if (!helper) return std::move(helper.error());
+  screen_program = std::move(*helper);
   return ok();
 }
 
@@ -160,6 +178,9 @@ Status Keeper::compile() {
   Result<Fd> small = sealed_copy("worker filter", jail::filter_bytes(sealing));
   if (!small) return std::move(small.error());
   worker_filter = std::move(*small);
+  Result<Fd> base = sealed_copy("base filter", jail::filter_bytes(filters->base));
+  if (!base) return std::move(base.error());
+  display_filter = std::move(*base);
   return ok();
 }
 
@@ -263,7 +284,9 @@ Status Keeper::start(const Options& chosen) {
                                             BuilderConfig{.ids = ids,
                                                           .image = image.root,
                                                           .runtime = options.runtime,
-                                                          .init_program = init_program.get()});
+                                                          .init_program = init_program.get(),
+                                                          .screen_program = screen_program.get(),
+                                                          .display_filter = display_filter.get()});
   }
   if (Status s = shells->start(); !s) return s;
   shells->inject_faults([this] { return fault_numbers(options).first; });
@@ -271,10 +294,11 @@ Status Keeper::start(const Options& chosen) {
                   ZygoteConfig{.zygote_filter = zygote_filter.get(),
                                .worker_filter = worker_filter.get(),
                                .children_per_zygote = options.children_per_zygote});
+  displays.emplace(loop, reaper, *shells);
   rooms.emplace(loop, reaper, *shells, *zygotes, options.pool);
   rooms->inject_faults([this] { return fault_numbers(options).second; });
-  std::optional<uid_t> proxies;  // after the front's
-  if (root) proxies = options.uid_base + kOuterIds + 1;
+  std::optional<uid_t> proxies;  // after the front's and the recorders'
+  if (root) proxies = options.uid_base + kOuterIds + 2;
   egress.emplace(loop, reaper, *shells,
                  EgressConfig{.on = options.egress,
                               .program = options.egress_program,
@@ -282,10 +306,13 @@ Status Keeper::start(const Options& chosen) {
                               .first_user = proxies});
   if (Status s = egress->prepare(); !s) return s;
   sessions.emplace(
-      loop, *rooms, *egress, options.capacity,
+      loop, *rooms, *egress, *displays, options.capacity,
       [this](std::uint64_t owner, const wire::Event& event) { control->notify(owner, event); },
       [this](std::uint64_t owner) { return control->connected(owner); });
-  control->serve(*sessions);
+  std::optional<uid_t> recorder;  // beside the front's, see below
+  if (root) recorder = options.uid_base + kOuterIds + 1;
+  encoders.emplace(loop, reaper, std::move(encoder_program), recorder);
+  control->serve(*sessions, *encoders);
   if (!options.front.empty()) {
     // The last of the ids that no session ever gets.
     std::optional<uid_t> user;
@@ -344,6 +371,7 @@ void Keeper::stop() {
   stopping = true;
   if (control) control->unlisten();
   auto end_all = [this] {
+    if (encoders) encoders->stop();
     if (sessions) sessions->stop();
     if (rooms) rooms->stop();
     if (zygotes) zygotes->stop();

@@ -2,6 +2,7 @@
 #include "keeper/rooms.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -313,7 +314,7 @@ void Rooms::set_yielding(Room& room, bool yields) {
 bool Rooms::may_recycle(const Room& room) const {
   return !stopping_ && room.lifetime == Lifetime::one_shot && room.shell->cgroup &&
          !room.shell->init_gone && !room.killed_for_memory && room.shell->ruleset &&
-         same_shape(room.shell->limits, kDefaultLimits) &&
+         !room.shell->display.used && same_shape(room.shell->limits, kDefaultLimits) &&
          room.shell->uses < config_.uses_per_shell && recycled_.size() < config_.recycled;
 }
 
@@ -323,6 +324,7 @@ void Rooms::give_back(std::unique_ptr<Room> room, std::function<void()> gone) {
   loop_.cancel(room->oom_timer);
   if (shell->oom) loop_.unwatch(shell->oom.get());
   shell->on_init_gone = {};
+  shell->display.on_change = {};
   const int pid = room->worker.pid;
   if (pid > 0) reaper_.watch(pid, [lease = room->worker.lease](Ending) {});
   if (!may_recycle(*room) || !shell->cgroup->kill_worker()) {
@@ -348,7 +350,8 @@ void Rooms::vacate(Shell* shell, int tries, std::function<void(Vacant)> then) {
 void Rooms::recycle(Shell* shell, std::function<void()> gone) {
   vacate(shell, kVacateTries, [this, shell, gone = std::move(gone)](Vacant vacant) {
     // Asked only now: while it lived it could still open a connection.
-    if (vacant == Vacant::no || used_the_network(*shell) || left_network_traces(*shell))
+    if (vacant == Vacant::no || was_display_wanted(*shell) || used_the_network(*shell) ||
+        left_network_traces(*shell))
       return shells_.retire(shell, gone);
     (void)shell->cgroup->reset_peak();
     shell->home.reset();  // of the scratch space that the next worker replaces
@@ -359,6 +362,12 @@ void Rooms::recycle(Shell* shell, std::function<void()> gone) {
     recycled_.push_back(shell);
     if (gone) gone();
   });
+}
+
+// Also by a connection that nobody has looked at yet: what it says would reach the next one's server.
+bool Rooms::was_display_wanted(const Shell& shell) const {
+  pollfd listener{.fd = shell.display.listener.get(), .events = POLLIN, .revents = 0};
+  return shell.display.used || ::poll(&listener, 1, 0) != 0;
 }
 
 bool Rooms::can_refresh(const Room& room) const {

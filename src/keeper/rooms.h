@@ -124,6 +124,7 @@ class Rooms {
   // Whether anything of it can be seen in the network namespace, which is not renewed.
   bool used_the_network(const Shell& shell) const;
   bool left_network_traces(const Shell& shell) const;
+  bool was_display_wanted(const Shell& shell) const;
   enum class Vacant { no, yes };
   void vacate(Shell* shell, int tries, std::function<void(Vacant)> then);
   void recycle(Shell* shell, std::function<void()> gone);

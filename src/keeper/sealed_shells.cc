@@ -16,8 +16,8 @@ namespace vitrine::keeper {
 namespace {
 
 constexpr std::chrono::milliseconds kBuildTime{15'000};
-// init and a little air for the helpers of a session.
-constexpr std::uint32_t kOwnProcesses = 4;
+// init, the X server with the helpers that it starts, the screen helper.
+constexpr std::uint32_t kOwnProcesses = 10;
 
 Error died_while_built() {
   return Error{.code = Code::unavailable, .message = "the shell died", .remedy = "try again"};
@@ -65,8 +65,8 @@ void SealedShells::builder_died() {
   for (auto& [id, build] : building_)
     if (build.shell->init < 0) lost.push_back(id);
   for (std::uint64_t id : lost) fail(id, Error{Code::unavailable, "the builder died"});
-  auto zygotes = std::exchange(zygotes_, {});
-  for (auto& [id, cloned] : zygotes) cloned(Error{Code::unavailable, "the builder died"});
+  auto others = std::exchange(others_, {});
+  for (auto& [id, cloned] : others) cloned(Error{Code::unavailable, "the builder died"});
   auto listeners = std::exchange(listeners_, {});
   for (auto& [id, listening] : listeners) listening(Error{Code::unavailable, "the builder died"});
   restart();
@@ -84,7 +84,7 @@ Result<std::unique_ptr<Shell>> SealedShells::prepare(std::uint64_t id, const Lim
   shell->id = id;
   shell->limits = limits;
   if (free_slots_.empty()) {
-    if (config_.ids.count > 1 && next_slot_ + 2 > config_.ids.count)
+    if (config_.ids.count > 1 && next_slot_ >= slots_of(config_.ids))
       return Error{Code::over_limit, "no user id is left for another session"};
     shell->slot = next_slot_++;
   } else {
@@ -168,9 +168,9 @@ void SealedShells::read_builder() {
     reaper_.signal(builder_.pid, SIGKILL);
     return;
   }
-  if (auto zygote = zygotes_.find(cloned->what); zygote != zygotes_.end()) {
-    auto handler = std::move(zygote->second);
-    zygotes_.erase(zygote);
+  if (auto other = others_.find(cloned->what); other != others_.end()) {
+    auto handler = std::move(other->second);
+    others_.erase(other);
     if (cloned->pid < 0) handler(std::move(cloned->error));
     else handler(cloned->pid);
     return;
@@ -207,7 +207,7 @@ void SealedShells::init_cloned(Build& build, const Cloned& cloned) {
 
 void SealedShells::read_channel(std::uint64_t id) {
   Build& build = building_.at(id);
-  Result<Packet> packet = receive_packet(build.channel.get(), 4096, 2, Wait::dont);
+  Result<Packet> packet = receive_packet(build.channel.get(), 4096, 3, Wait::dont);
   if (!packet) {
     if (packet.error().code == Code::timed_out) return;
     if (packet.error().code != Code::unavailable) return fail(id, std::move(packet.error()));
@@ -216,10 +216,15 @@ void SealedShells::read_channel(std::uint64_t id) {
   }
   if (!packet->bytes.starts_with('\0'))
     return fail(id, Error::unpack(std::string_view(packet->bytes).substr(1)));
-  if (packet->fds.empty()) return fail(id, Error{Code::internal, "the shell has no home"});
+  Display& display = build.shell->display;
+  constexpr std::size_t kReady = 6;
+  if (packet->fds.size() < 2 || packet->bytes.size() != kReady + display.cookie.size())
+    return fail(id, Error{Code::internal, "the shell has no home"});
   build.shell->home = std::move(packet->fds[0]);
   build.shell->scratch = jail::filesystem_id(build.shell->home.get());
-  if (packet->fds.size() > 1) build.shell->ruleset = std::move(packet->fds[1]);
+  display.listener = std::move(packet->fds[1]);
+  std::copy_n(packet->bytes.begin() + kReady, display.cookie.size(), display.cookie.begin());
+  if (packet->fds.size() > 2) build.shell->ruleset = std::move(packet->fds[2]);
   build.ready = true;
 }
 
@@ -227,7 +232,7 @@ void SealedShells::read_channel(std::uint64_t id) {
 // read everything is told first (ECONNRESET), and what it said after that; so look more than once.
 Error SealedShells::last_words(const Build& build, Error otherwise) {
   for (int look = 0; look < 3; ++look) {
-    Result<Packet> packet = receive_packet(build.channel.get(), 4096, 2, Wait::dont);
+    Result<Packet> packet = receive_packet(build.channel.get(), 4096, 3, Wait::dont);
     if (packet && !packet->bytes.starts_with('\0'))
       return Error::unpack(std::string_view(packet->bytes).substr(1));
   }
@@ -248,6 +253,11 @@ void SealedShells::finish(std::uint64_t id) {
       return;
     }
     shell->oom = std::move(*oom);
+  }
+  if (Status s = watch_display(*shell); !s) {
+    clean_up(std::move(build.shell),
+             [built = std::move(build.built), error = s.error()] { built(error); });
+    return;
   }
   shells_[id] = std::move(build.shell);
   build.built(shell);
@@ -287,9 +297,31 @@ void SealedShells::retire(Shell* shell, std::function<void()> gone) {
 }
 
 void SealedShells::clean_up(std::unique_ptr<Shell> shell, std::function<void()> gone) {
+  if (shell->display.start == Display::Start::cloning) {
+    // The builder is making a process in its cgroup: nothing can be removed until we know which.
+    ++retiring_;
+    Shell& waiting = *shell;
+    auto held = std::make_shared<std::unique_ptr<Shell>>(std::move(shell));
+    waiting.display.after_clone = [this, held, gone = std::move(gone)] {
+      --retiring_;
+      clean_up(std::move(*held), gone);
+    };
+    return;
+  }
   if (shell->oom) loop_.unwatch(shell->oom.get());
   shell->oom.reset();
   shell->home.reset();
+  Display& display = shell->display;
+  display.on_change = {};
+  loop_.cancel(display.timer);
+  for (Fd* watched : {&display.listener, &display.channel}) {
+    if (*watched) loop_.unwatch(watched->get());
+    watched->reset();
+  }
+  display.framebuffer.reset();
+  display.helper.reset();
+  for (auto& waiting : std::exchange(display.waiting, {}))
+    waiting(Error{Code::unavailable, "the session was ended meanwhile"});
   ++retiring_;
   auto finish = [this, gone = std::move(gone)](Shell& last) {
     --retiring_;
@@ -299,13 +331,19 @@ void SealedShells::clean_up(std::unique_ptr<Shell> shell, std::function<void()> 
     free_slots_.push_back(last.slot);
     if (gone) loop_.after({}, gone);
   };
-  if (shell->init < 0 || shell->init_gone) return finish(*shell);
-  // Everything inside dies with init, and init is reaped last.
-  reaper_.signal(shell->init, SIGKILL);
+  // Everything inside dies with init, which is reaped last, but for the X server beside it.
+  std::vector<int> waiting;
+  if (shell->init >= 0 && !shell->init_gone) waiting.push_back(shell->init);
+  if (shell->display.pid >= 0) waiting.push_back(shell->display.pid);
+  if (waiting.empty()) return finish(*shell);
+  for (int pid : waiting) reaper_.signal(pid, SIGKILL);
   if (shell->cgroup) (void)shell->cgroup->kill_all();
-  const int init = shell->init;
   std::shared_ptr<Shell> last = std::move(shell);
-  reaper_.watch(init, [finish, last](Ending) { finish(*last); });
+  auto left = std::make_shared<std::size_t>(waiting.size());
+  for (int pid : waiting)
+    reaper_.watch(pid, [finish, last, left](Ending) {
+      if (--*left == 0) finish(*last);
+    });
 }
 
 void SealedShells::listen(const Shell& shell, std::uint16_t port,
@@ -334,8 +372,24 @@ Status SealedShells::start_zygote(const StartZygote& request, int socket, int zy
           send_start_zygote(builder_.control.get(), numbered, socket, zygote_filter, worker_filter);
       !s)
     return s;
-  zygotes_[id] = std::move(cloned);
+  others_[id] = std::move(cloned);
   return ok();
+}
+
+Status SealedShells::start_display(StartDisplay request, const std::vector<int>& fds,
+                                   std::function<void(Result<int>)> cloned) {
+  if (!builder_.control) return Error{Code::unavailable, "the builder is starting"};
+  request.display = ++last_id_;
+  if (Status s = send_start_display(builder_.control.get(), request, fds); !s) return s;
+  others_[request.display] = std::move(cloned);
+  return ok();
+}
+
+Status SealedShells::watch_display(Shell& shell) {
+  return loop_.watch(shell.display.listener.get(), EPOLLIN, [this, &shell](std::uint32_t) {
+    loop_.unwatch(shell.display.listener.get());  // a server accepts from now on, or nobody
+    if (display_wanted_) display_wanted_(shell);
+  });
 }
 
 void SealedShells::stop() {

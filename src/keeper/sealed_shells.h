@@ -31,6 +31,10 @@ class SealedShells final : public Shells {
                       std::function<void(Result<int>)> cloned) override;
   void listen(const Shell& shell, std::uint16_t port,
               std::function<void(Result<Fd>)> listening) override;
+  Status start_display(StartDisplay request, const std::vector<int>& fds,
+                       std::function<void(Result<int>)> cloned) override;
+  Status watch_display(Shell& shell) override;
+  bool has_screen_helper() const override { return config_.screen_program >= 0; }
   std::size_t alive() const override { return shells_.size() + building_.size() + retiring_; }
   bool delegated() const override { return delegated_; }
   std::pair<int, int> foundations() const override { return {builder_.pid, builder_.foundation}; }
@@ -74,7 +78,8 @@ class SealedShells final : public Shells {
   bool delegated_ = false;  // builder and zygotes clone straight into sessions' cgroups
   std::vector<std::uint32_t> free_slots_;
   std::unordered_map<std::uint64_t, Build> building_;
-  std::unordered_map<std::uint64_t, std::function<void(Result<int>)>> zygotes_;
+  // Zygotes and displays that the builder was asked for.
+  std::unordered_map<std::uint64_t, std::function<void(Result<int>)>> others_;
   std::unordered_map<std::uint64_t, std::function<void(Result<Fd>)>> listeners_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Shell>> shells_;
 };

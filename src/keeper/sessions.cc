@@ -25,11 +25,12 @@ Error no_such_session() {
 
 }  // namespace
 
-Sessions::Sessions(Loop& loop, Rooms& rooms, Egress& egress, std::uint32_t capacity, Notify notify,
-                   Connected connected)
+Sessions::Sessions(Loop& loop, Rooms& rooms, Egress& egress, Displays& displays,
+                   std::uint32_t capacity, Notify notify, Connected connected)
     : loop_(loop),
       rooms_(rooms),
       egress_(egress),
+      displays_(displays),
       capacity_(capacity),
       notify_(std::move(notify)),
       connected_(std::move(connected)) {}
@@ -58,6 +59,7 @@ void Sessions::create(const wire::Create& request, std::uint64_t owner, Opened o
   if (request.network)
     if (Status allowed = egress_.check(*request.network); !allowed)
       return opened(std::move(allowed.error()));
+  if (Status valid = request.display.validate(); !valid) return opened(std::move(valid.error()));
   if (stopping_ || sessions_.size() >= capacity_)
     return opened(Error{.code = Code::unavailable,
                         .message = stopping_ ? "the keeper is stopping" : "all sessions are taken",
@@ -144,6 +146,14 @@ void Sessions::move_in(Session& session, std::unique_ptr<Room> room) {
   session.watched = 0;
   session.room = std::move(room);
   session.room->on_death = [this, id](Death death) { worker_ended(id, death); };
+  Display& display = session.room->shell->display;
+  if (!display.used) display.geometry = session.request.display;
+  display.on_change = [this, id](Display::Change change, const std::string& detail) {
+    Session* one = find(id);
+    if (one == nullptr) return;
+    if (change == Display::Change::started) notify_(one->owner, wire::DisplayStarted{id});
+    else notify_(one->owner, wire::DisplayDied{id, detail});
+  };
 }
 
 void Sessions::reset(const wire::Reset& request, std::uint64_t owner, Opened opened) {
@@ -322,6 +332,31 @@ Status Sessions::freeze(const wire::Freeze& request) {
   Result<Session*> session = find_live(request.session);
   if (!session) return std::move(session.error());
   return rooms_.freeze(*(*session)->room, request.frozen);
+}
+
+void Sessions::open_display(const wire::OpenDisplay& request, DisplayOpened opened) {
+  Session* session = find(request.session);
+  if (session == nullptr || !session->room) return opened(no_such_session());
+  const std::uint64_t id = request.session;
+  Shell& shell = *session->room->shell;
+  if (shell.display.pid < 0 && (!request.start || session->death))
+    return opened(Error{.code = Code::unavailable,
+                        .message = "the session has no display: nothing has opened a window",
+                        .remedy = "run code that opens one"});
+  displays_.open(shell, [this, id, opened = std::move(opened)](const Status& started) {
+    if (!started) return opened(started.error());
+    const Session* one = find(id);
+    if (one == nullptr || !one->room) return opened(no_such_session());
+    const Display& display = one->room->shell->display;
+    opened(wire::DisplayOpened{display.geometry, display.generation});
+  });
+}
+
+std::vector<int> Sessions::display_descriptors(std::uint64_t id) const {
+  const Display& display = sessions_.at(id).room->shell->display;
+  std::vector<int> fds{display.framebuffer.get()};
+  if (display.helper) fds.push_back(display.helper.get());
+  return fds;
 }
 
 Result<Home> Sessions::home(std::uint64_t id) {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "keeper/displays.h"
 #include "keeper/egress.h"
 #include "keeper/files.h"
 #include "keeper/rooms.h"
@@ -28,8 +29,8 @@ class Sessions {
 
   using Connected = std::function<bool(std::uint64_t owner)>;
 
-  Sessions(Loop& loop, Rooms& rooms, Egress& egress, std::uint32_t capacity, Notify notify,
-           Connected connected);
+  Sessions(Loop& loop, Rooms& rooms, Egress& egress, Displays& displays, std::uint32_t capacity,
+           Notify notify, Connected connected);
 
   // `opened` is called once, now or later; the descriptors are then at descriptors().
   void create(const wire::Create& request, std::uint64_t owner, Opened opened);
@@ -47,6 +48,10 @@ class Sessions {
   Status kill(std::uint64_t session);
   Result<wire::Used> usage(std::uint64_t session);
   Status freeze(const wire::Freeze& request);
+  // `opened` is called once, now or later; the descriptors are then at display_descriptors().
+  using DisplayOpened = std::function<void(Result<wire::DisplayOpened>)>;
+  void open_display(const wire::OpenDisplay& request, DisplayOpened opened);
+  std::vector<int> display_descriptors(std::uint64_t session) const;
   // Also of a dead session; good until the next call that changes it.
   Result<Home> home(std::uint64_t session);
   wire::Listed list(std::uint64_t after) const;
@@ -98,6 +103,7 @@ class Sessions {
   Loop& loop_;
   Rooms& rooms_;
   Egress& egress_;
+  Displays& displays_;
   std::uint32_t capacity_;
   Notify notify_;
   Connected connected_;

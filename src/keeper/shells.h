@@ -17,12 +17,38 @@
 #include <vector>
 
 #include "jail/cgroup.h"
+#include "jail/display.h"
 #include "keeper/loop.h"
 #include "keeper/reaper.h"
+#include "model/geometry.h"
 #include "model/level.h"
 #include "model/limits.h"
 
 namespace vitrine::keeper {
+
+// The screen of a shell, from the socket that waits for its first client on.
+struct Display {
+  Fd listener;  // the keeper keeps its copy: when a server dies, the next client starts another
+  jail::Cookie cookie{};
+  Geometry geometry;
+  int pid = -1;                  // of the X server; a child of the keeper
+  bool used = false;             // something connected, or a client asked for it
+  std::uint32_t generation = 0;  // servers so far
+  Fd framebuffer;                // for reading
+  Fd helper;                     // our end of the screen helper's socket; empty = none
+  enum class Change { started, died };
+  std::function<void(Change, const std::string& detail)> on_change;  // set by whoever uses it
+
+  // While a server starts, and after one failed; see keeper/displays.h.
+  enum class Start { none, cloning, building };
+  Start start = Start::none;
+  Fd channel;
+  TimerId timer = 0;
+  std::uint32_t failures = 0;  // in a row
+  std::uint32_t deaths = 0;
+  std::vector<std::function<void(Status)>> waiting;
+  std::function<void()> after_clone;  // the shell is to be taken down as soon as the pid is known
+};
 
 struct Shell {
   std::uint64_t id = 0;
@@ -38,6 +64,7 @@ struct Shell {
   std::optional<jail::Cgroup> cgroup;
   Fd oom;                  // readable after the kernel killed for memory
   std::uint32_t uses = 0;  // workers that lived here
+  Display display;
 
   std::function<void()> on_init_gone;  // set by whoever uses the shell
 };
@@ -60,6 +87,16 @@ struct StartZygote {  // fds: control socket, filters (two memfds)
 inline constexpr int kZygoteControl = 3;
 inline constexpr int kZygoteFilter = 4;
 inline constexpr int kWorkerFilter = 5;
+
+struct StartDisplay {  // fds: channel, listener, helper socket if wanted, v2 cgroup, doors
+  std::uint64_t display = 0;
+  std::uint32_t slot = 0;
+  Geometry geometry;
+  jail::Cookie cookie{};
+  std::uint32_t fail_at = 0;
+  bool has_helper = false;
+  bool has_cgroup = false;
+};
 
 class Shells {
  public:
@@ -94,6 +131,17 @@ class Shells {
   virtual void listen(const Shell& shell, std::uint16_t port,
                       std::function<void(Result<Fd>)> listening) = 0;
 
+  // Used by displays. `cloned` is told the pid; fds as for StartDisplay.
+  virtual Status start_display(StartDisplay request, const std::vector<int>& fds,
+                               std::function<void(Result<int>)> cloned) = 0;
+  // Calls on_display_wanted() at the next connection.
+  virtual Status watch_display(Shell& shell) = 0;
+  virtual bool has_screen_helper() const = 0;
+  // Called when something connects to the display of a shell.
+  void on_display_wanted(std::function<void(Shell&)> wanted) {
+    display_wanted_ = std::move(wanted);
+  }
+
   // With those that are being built or taken down.
   virtual std::size_t alive() const = 0;
   // Workers are cloned straight into their cgroups.
@@ -104,6 +152,9 @@ class Shells {
   virtual void stop() = 0;
   virtual bool stopped() const = 0;
   virtual void inject_faults(Faults faults) = 0;
+
+ protected:
+  std::function<void(Shell&)> display_wanted_;
 };
 
 }  // namespace vitrine::keeper

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/packet.h"
+#include "jail/mounts.h"
 #include "keeper/log.h"
 
 namespace vitrine::keeper {
@@ -32,6 +33,11 @@ std::vector<std::string> environment(Variant variant) {
       "TZ=UTC",
       "TERM=dumb",
       "TMPDIR=/tmp",
+      "DISPLAY=:" + std::to_string(kDisplayNumber),
+      std::string("XAUTHORITY=") + jail::kDisplayDirectory + "/authority",
+      "XCOMPOSEFILE=/dev/null",  // a compose table that nobody needs costs Tk 30 ms
+      "XDG_RUNTIME_DIR=/tmp/.runtime",
+      "SDL_AUDIODRIVER=dummy",
       "MPLBACKEND=module://vitrine_runtime.mpl_backend",
       "OMP_NUM_THREADS=1",
       "OPENBLAS_NUM_THREADS=1",

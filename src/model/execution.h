@@ -29,6 +29,10 @@ struct ExecRequest {
   std::optional<std::chrono::milliseconds> timeout;  // none = the session's
   OnDisconnect on_disconnect = OnDisconnect::interrupt;
   bool interactive = false;  // input() asks the client
+  bool capture_screenshot = false;
+  std::chrono::milliseconds render_timeout{500};  // for painting, once the code has ended
+  std::chrono::milliseconds display_time{3000};   // of a program that keeps painting
+  std::size_t screenshot_bytes = 0;               // a larger PNG is made smaller; 0 = any size
 };
 
 using MimeBundle = std::vector<std::pair<std::string, std::string>>;  // type -> bytes
@@ -62,6 +66,8 @@ struct ExecRecord {
   std::optional<ExecError> error;
   bool state_kept = true;
   std::vector<std::string> notes;
+  bool wants_screenshot = false;
+  std::optional<std::string> screenshot = {};  // PNG
   Usage usage;
   std::optional<std::vector<NetworkEntry>> network = {};  // only of sessions that have one
   std::uint64_t network_omitted = 0;                      // entries beyond those

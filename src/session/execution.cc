@@ -126,6 +126,11 @@ void Execution::add_input(InputEvent input) {
   if (take_extra(input.prompt.size())) emit(std::move(input), 0);
 }
 
+void Execution::add_screenshot(std::optional<std::string> png) {
+  record.screenshot = png;
+  emit(ScreenshotEvent{std::move(png)}, 0);
+}
+
 void Execution::finish() {
   if (finished_) return;
   for (Stream stream : {Stream::out, Stream::err})

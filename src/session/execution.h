@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "model/execution.h"
+#include "session/capture.h"
 #include "session/changes.h"
 #include "session/output.h"
 #include "wire/messages.h"
@@ -48,10 +49,13 @@ struct InputEvent {
   std::string prompt;
   bool password = false;
 };
+struct ScreenshotEvent {
+  std::optional<std::string> png;
+};
 struct FinishedEvent {};
 
-using Event =
-    std::variant<OutputEvent, ResultEvent, ErrorEvent, NoteEvent, InputEvent, FinishedEvent>;
+using Event = std::variant<OutputEvent, ResultEvent, ErrorEvent, NoteEvent, InputEvent,
+                           ScreenshotEvent, FinishedEvent>;
 
 class Execution {
  public:
@@ -79,6 +83,7 @@ class Execution {
   void add_error(ExecError error);
   void add_note(std::string text);
   void add_input(InputEvent input);
+  void add_screenshot(std::optional<std::string> png);
   void finish();  // flushes what was held back, then Finished
 
   const ExecRequest request;
@@ -86,10 +91,17 @@ class Execution {
   std::uint64_t number = 0;  // on the session socket
   bool timed_out = false;
   bool watched = false;
-  bool painted = false;        // the worker waits until the picture is taken
-  std::size_t notes_told = 0;  // by the worker
-  std::string stack;           // where it was when it was asked last
-  std::uint64_t stacks = 0;    // how often it has told
+  bool painted = false;              // the worker waits until the picture is taken
+  std::shared_ptr<Capture> capture;  // while a picture is being taken
+  struct Ending {
+    Outcome outcome = Outcome::ok;
+    int exit_code = 0;
+    bool state_kept = true;
+  };
+  std::optional<Ending> ending;  // it is over but for the picture
+  std::size_t notes_told = 0;    // by the worker
+  std::string stack;             // where it was when it was asked last
+  std::uint64_t stacks = 0;      // how often it has told
   std::chrono::steady_clock::time_point started{};
   std::uint64_t cpu_before_us = 0;
 

@@ -103,7 +103,9 @@ std::string spec_to_json(const SessionSpec& spec) {
                    {"disk_bytes", limits.disk_bytes},
                    {"output_bytes", limits.output_bytes},
                    {"exec_ms", limits.exec_time.count()},
-                   {"idle_ms", limits.idle_time.count()}};
+                   {"idle_ms", limits.idle_time.count()},
+                   {"display_width", spec.display.width},
+                   {"display_height", spec.display.height}};
   if (spec.seed) out["seed"] = *spec.seed;
   if (spec.network) {
     json::array& rules = out["network"].emplace_array();
@@ -144,6 +146,9 @@ SessionSpec spec_from_json(const std::string& text) {
   limits.output_bytes = number("output_bytes", limits.output_bytes);
   limits.exec_time = std::chrono::milliseconds(number("exec_ms", 30'000));
   limits.idle_time = std::chrono::milliseconds(number("idle_ms", 1'800'000));
+  spec.display.width = static_cast<std::uint32_t>(number("display_width", spec.display.width));
+  spec.display.height = static_cast<std::uint32_t>(number("display_height", spec.display.height));
+  if (!spec.display.validate()) spec.display = {};
   if (in->contains("seed")) spec.seed = number("seed", 0);
   if (const json::value* rules = in->if_contains("network");
       rules != nullptr && rules->is_array()) {
@@ -175,6 +180,9 @@ Journal Registry::journal() {
           [this](const std::string& session, const NetworkEntry& entry) {
             ++counters_.network[static_cast<std::size_t>(entry.decision)];
             if (on_decided) on_decided(session, entry);
+          },
+          [this](Capture::Result result, std::chrono::steady_clock::duration latency) {
+            if (on_picture) on_picture(result, latency);
           }};
 }
 
@@ -237,6 +245,11 @@ Lifetime Registry::lifetime_at_keeper(const SessionSpec& spec) const {
   return spec.owner == recycling_owner_ ? spec.lifetime : Lifetime::session;
 }
 
+std::shared_ptr<display::Studio> Registry::studio() {
+  if (!studio_) studio_ = std::make_shared<display::Studio>();
+  return studio_;
+}
+
 Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
   if (auto refusal = refuses(spec)) co_return to_error(*refusal);
   // Counted before it exists: others may ask meanwhile.
@@ -252,7 +265,8 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
   const wire::Request request = wire::Create{.variant = spec.variant,
                                              .lifetime = lifetime_at_keeper(spec),
                                              .limits = spec.limits,
-                                             .network = spec.network};
+                                             .network = spec.network,
+                                             .display = spec.display};
   backend::KeeperReply reply = co_await keeper_.call(request);
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
@@ -262,7 +276,7 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
   }
   if (fds.size() < lines_of(spec)) co_return Error{Code::internal, "the keeper sent no lines"};
   auto session =
-      std::make_shared<Session>(executor_, keeper_, journal(), new_id(), std::move(spec));
+      std::make_shared<Session>(executor_, keeper_, journal(), studio(), new_id(), std::move(spec));
   session->created_at = now_rfc3339();
   session->connect(opened->session, lines_from(fds, session->spec), Session::Line::fresh);
   const bool kept = is_stored(session->spec);
@@ -291,6 +305,7 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
   if (session->ended) co_return not_found();
   if (session->busy()) session->died(Death{.cause = Cause::killed, .code = 9});
   session->disconnect();
+  session->screen.forget();
   backend::KeeperReply reply = co_await keeper_.call(wire::Reset{session->engine, files});
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
@@ -353,6 +368,16 @@ void Registry::on_event(const wire::Event& event) {
       found->second->deadline_passed(late->execution);
     return;
   }
+  if (const auto* started = std::get_if<wire::DisplayStarted>(&event)) {
+    if (auto found = by_engine_.find(started->session); found != by_engine_.end())
+      found->second->display_started();
+    return;
+  }
+  if (const auto* ended = std::get_if<wire::DisplayDied>(&event)) {
+    if (auto found = by_engine_.find(ended->session); found != by_engine_.end())
+      found->second->display_died(ended->detail);
+    return;
+  }
   const auto& died = std::get<wire::Died>(event);
   ++counters_.deaths;
   auto found = by_engine_.find(died.session);
@@ -402,8 +427,8 @@ void Registry::rest_idle() {
 }
 
 Task<Status> Registry::adopt_one(const store::SessionRow& row, const wire::Listed::Entry& found) {
-  auto session =
-      std::make_shared<Session>(executor_, keeper_, journal(), row.id, spec_from_json(row.spec));
+  auto session = std::make_shared<Session>(executor_, keeper_, journal(), studio(), row.id,
+                                           spec_from_json(row.spec));
   session->created_at = row.created_at;
   session->engine = row.engine;
   accounts_.session_begins(session->spec.owner, session->spec.limits, Accounts::Rate::is_free);

@@ -72,6 +72,9 @@ class Registry {
   std::function<void(const ExecRecord&)> on_finished;
   // Called for every connection that session code asked for, for the log.
   std::function<void(const std::string& session, const NetworkEntry&)> on_decided;
+  // Called for every picture that was taken, or was not.
+  std::function<void(Capture::Result, std::chrono::steady_clock::duration)> on_picture;
+  virtual std::shared_ptr<display::Studio> studio();
 
  private:
   Journal journal();
@@ -91,6 +94,7 @@ class Registry {
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>> by_engine_;
   std::unordered_map<std::uint64_t, Death> early_deaths_;
   Accounts accounts_;
+  std::shared_ptr<display::Studio> studio_;  // made when first needed
   std::string recycling_owner_;
   Policy default_policy_ = Policy::native;
   Counters counters_;
@@ -105,6 +109,7 @@ class OwnedRegistry final : public Registry {
   std::size_t count() const override;
   void wake(Session& session) override { whole_.wake(session); }
   Policy default_policy() const override { return whole_.default_policy(); }
+  std::shared_ptr<display::Studio> studio() override { return whole_.studio(); }
 
  private:
   Registry& whole_;

@@ -97,12 +97,14 @@ struct Session::Connection {
 };
 
 Session::Session(asio::any_io_executor executor, backend::KeeperLink& keeper, Journal journal,
-                 std::string name, SessionSpec wanted)
-    : id(std::move(name)),
+                 std::shared_ptr<display::Studio> studio, std::string name, SessionSpec wanted)
+    : screen(executor, keeper),
+      id(std::move(name)),
       spec(std::move(wanted)),
       executor_(executor),
       keeper_(keeper),
       journal_(std::move(journal)),
+      studio_(std::move(studio)),
       watch_timer_(executor),
       stack_told_(executor) {}
 
@@ -202,6 +204,7 @@ Result<std::shared_ptr<Execution>> Session::execute(ExecRequest request) {
   execution->record.session = id;
   execution->record.code = execution->request.code;
   execution->record.policy = spec.policy;
+  execution->record.wants_screenshot = execution->request.capture_screenshot;
   queue_.push_back(execution);
   touch();
   if (!current_ && !replaying_) begin_next();
@@ -220,12 +223,80 @@ void Session::begin_next() {
                         .stdin_mode = wire::Stdin::none,
                         .stdin_bytes = request.stdin_text.value_or(""),
                         .environment = request.env,
-                        .result_limit = spec.limits.output_bytes};
+                        .result_limit = spec.limits.output_bytes,
+                        .render_ms = 0};
+  if (request.capture_screenshot)
+    message.render_ms = static_cast<std::uint32_t>(
+        std::max(request.render_timeout, std::chrono::milliseconds(1)).count());
   if (request.stdin_text) message.stdin_mode = wire::Stdin::given;
   else if (request.interactive) message.stdin_mode = wire::Stdin::interactive;
   send_message(wire::Type::execute, current_->number, message.encode());
   journal_.begun(*current_);  // while the worker works
   arm_watch();
+  if (request.capture_screenshot) begin_capture();
+}
+
+void Session::begin_capture() {
+  const std::uint64_t number = current_->number;
+  // The capture lives no longer than its coroutine, which holds the session.
+  CaptureHooks hooks{
+      .cpu_us =
+          [this] {
+            return connection_ && connection_->cpu ? read_cpu_us(connection_->cpu.get()) : 0;
+          },
+      .end_loop =
+          [this, number](wire::Screen seen) {
+            keeper_.post(wire::EndLoop{engine, number, seen});
+          },
+      .captured =
+          [this, number] {
+            if (connection_ && current_ && current_->number == number && !death)
+              send_message(wire::Type::captured, number, "");
+          }};
+  current_->capture = std::make_shared<Capture>(executor_, screen, studio_, engine, spec.display,
+                                                current_->request, std::move(hooks));
+  asio::co_spawn(
+      executor_,
+      [](auto self, auto execution) -> Task<void> { co_await self->take_picture(execution); }(
+                                        shared_from_this(), current_),
+      asio::detached);
+}
+
+Task<void> Session::take_picture(std::shared_ptr<Execution> execution) {
+  std::shared_ptr<Capture> capture = execution->capture;
+  co_await capture->run();
+  execution->capture.reset();
+  for (std::string& note : capture->notes) execution->add_note(std::move(note));
+  if (std::optional<std::string> how = screen.take_death())
+    execution->add_note("the X server ended (" + *how + "), and every window with it");
+  execution->add_screenshot(std::move(capture->png));
+  journal_.pictured(capture->result, capture->latency);
+  if (!execution->ending || current_ != execution) co_return;
+  const Execution::Ending ending = *execution->ending;
+  conclude(ending.outcome, ending.exit_code, ending.state_kept);
+}
+
+void Session::end_current(Outcome outcome, int exit_code, bool state_kept) {
+  if (!current_->capture) return conclude(outcome, exit_code, state_kept);
+  // Its time is not running any more.
+  watch_timer_.cancel();
+  if (std::exchange(current_->watched, false) && !death)
+    keeper_.post(wire::Unwatch{engine, current_->number});
+  if (!current_->ending) {
+    measure(*current_);
+    current_->ending = Execution::Ending{outcome, exit_code, state_kept};
+  }
+  current_->capture->ended(state_kept ? Capture::Worker::alive : Capture::Worker::dead);
+}
+
+void Session::display_started() {
+  screen.started();
+  if (current_ && current_->capture) current_->capture->display_changed();
+}
+
+void Session::display_died(const std::string& detail) {
+  screen.died(detail);
+  if (current_ && current_->capture) current_->capture->display_changed();
 }
 
 void Session::arm_watch() {
@@ -451,6 +522,7 @@ void Session::take(const wire::Message& message) {
   if (replaying_ || (old && !on)) return;
   if (!on)
     return break_off(Error{Code::invalid_argument, "a message for an execution that is not on"});
+  if (current_->ending) return;  // it has finished, and only its picture is missing
   switch (message.type) {
     case wire::Type::result: {
       Result<wire::ResultBundle> bundle = wire::ResultBundle::decode(message.payload);
@@ -478,9 +550,9 @@ void Session::take(const wire::Message& message) {
       return current_->add_note(message.payload);
     case wire::Type::painted:
       // Once: what it says more often is no reason to send more often.
-      if (!std::exchange(current_->painted, true))
-        send_message(wire::Type::captured, current_->number, "");
-      return;
+      if (std::exchange(current_->painted, true)) return;
+      if (current_->capture) return current_->capture->painted();
+      return send_message(wire::Type::captured, current_->number, "");
     case wire::Type::input_request: {
       Result<wire::InputRequest> request = wire::InputRequest::decode(message.payload);
       if (!request) return break_off(request.error());
@@ -492,15 +564,29 @@ void Session::take(const wire::Message& message) {
       if (!finished) return break_off(finished.error());
       const Outcome outcome = outcome_of(finished->claim, current_->timed_out);
       const int code = outcome == Outcome::timeout ? 124 : finished->exit_code;
-      return conclude(outcome, code, true);
+      return end_current(outcome, code, true);
     }
     default: return break_off(Error{Code::invalid_argument, "a message that makes no sense"});
   }
 }
 
+void Session::measure(Execution& done) {
+  drain_pipes();
+  done.record.usage.wall_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - done.started)
+          .count();
+  if (connection_ && connection_->cpu) {
+    const std::uint64_t now = read_cpu_us(connection_->cpu.get());
+    done.record.usage.cpu_ms =
+        now > done.cpu_before_us ? static_cast<double>(now - done.cpu_before_us) / 1000 : 0;
+  }
+  if (connection_ && connection_->peak)
+    done.record.usage.peak_memory_kb = read_peak_kb(connection_->peak.get());
+}
+
 void Session::conclude(Outcome outcome, int exit_code, bool state_kept) {
   watch_timer_.cancel();
-  drain_pipes();
+  if (!current_->ending) measure(*current_);
   std::shared_ptr<Execution> done = std::move(current_);
   current_.reset();
   if (done->watched && !death) keeper_.post(wire::Unwatch{engine, done->number});
@@ -509,16 +595,6 @@ void Session::conclude(Outcome outcome, int exit_code, bool state_kept) {
   done->record.outcome = outcome;
   done->record.exit_code = exit_code;
   done->record.state_kept = state_kept;
-  done->record.usage.wall_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - done->started)
-          .count();
-  if (connection_ && connection_->cpu) {
-    const std::uint64_t now = read_cpu_us(connection_->cpu.get());
-    done->record.usage.cpu_ms =
-        now > done->cpu_before_us ? static_cast<double>(now - done->cpu_before_us) / 1000 : 0;
-  }
-  if (connection_ && connection_->peak)
-    done->record.usage.peak_memory_kb = read_peak_kb(connection_->peak.get());
   conclude_network(*done);
   done->finish();
   journal_.ended(*done);
@@ -585,7 +661,7 @@ void Session::died(const Death& how) {
   watch_timer_.cancel();
   if (current_) {
     const Verdict verdict = verdict_of(how);
-    conclude(verdict.outcome, verdict.exit_code, false);
+    end_current(verdict.outcome, verdict.exit_code, false);
   }
   for (auto& waiting : std::exchange(queue_, {})) {
     waiting->record.outcome = Outcome::crashed;

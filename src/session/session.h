@@ -39,6 +39,7 @@ struct SessionSpec {
   Policy policy = Policy::native;
   std::vector<std::string> imports;  // modules that the policy allows besides its own
   std::string isolation = "process";
+  Geometry display;
 };
 
 // What the worker's descriptors are for, in the order the keeper hands them over.
@@ -59,12 +60,13 @@ struct Journal {
   std::function<void(Execution&)> begun;
   std::function<void(Execution&)> ended;
   std::function<void(const std::string& session, const NetworkEntry& entry)> decided;
+  std::function<void(Capture::Result, std::chrono::steady_clock::duration)> pictured;
 };
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(asio::any_io_executor executor, backend::KeeperLink& keeper, Journal journal,
-          std::string id, SessionSpec spec);
+          std::shared_ptr<display::Studio> studio, std::string id, SessionSpec spec);
 
   // Takes over the lines of a worker: a new one, or (adopted) one that another front has served.
   enum class Line { fresh, adopted };
@@ -86,6 +88,10 @@ class Session : public std::enable_shared_from_this<Session> {
   // The keeper's word.
   void died(const Death& death);
   void deadline_passed(std::uint64_t number);
+  void display_started();
+  void display_died(const std::string& detail);
+
+  display::Screen screen;
 
   const std::string id;
   SessionSpec spec;
@@ -117,7 +123,12 @@ class Session : public std::enable_shared_from_this<Session> {
   void send_message(wire::Type type, std::uint64_t number, std::string_view payload);
   Task<void> flush(std::shared_ptr<Connection> connection);
   void drain_pipes();
+  // At once, or as soon as its picture is there.
+  void end_current(Outcome outcome, int exit_code, bool state_kept);
+  void measure(Execution& done);
   void conclude(Outcome outcome, int exit_code, bool state_kept);
+  void begin_capture();
+  Task<void> take_picture(std::shared_ptr<Execution> execution);
   void never_began(Execution& execution, const char* note);
   void break_off(const Error& why);
   void arm_watch();
@@ -125,6 +136,7 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::any_io_executor executor_;
   backend::KeeperLink& keeper_;
   Journal journal_;
+  std::shared_ptr<display::Studio> studio_;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Execution> current_;
   std::deque<std::shared_ptr<Execution>> queue_;

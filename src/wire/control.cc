@@ -85,6 +85,15 @@ std::optional<Network> get_network(Reader& in) {
   return network;
 }
 
+void put_geometry(Writer& out, const Geometry& geometry) {
+  out.u32(geometry.width).u32(geometry.height);
+}
+
+Geometry get_geometry(Reader& in) {
+  const std::uint32_t width = in.u32();
+  return {width, in.u32()};
+}
+
 struct PutRequest {
   Writer& out;
   void operator()(const Create& r) {
@@ -92,6 +101,7 @@ struct PutRequest {
     put_enum(out, r.lifetime);
     put_limits(out, r.limits);
     put_network(out, r.network);
+    put_geometry(out, r.display);
   }
   void operator()(const End& r) { out.u64(r.session); }
   void operator()(const Interrupt& r) { out.u64(r.session).u64(r.execution); }
@@ -113,6 +123,8 @@ struct PutRequest {
   void operator()(const RemoveFile& r) { out.u64(r.session).bytes(r.path); }
   void operator()(const ListFiles& r) { out.u64(r.session).bytes(r.path).bytes(r.after); }
   void operator()(const Freeze& r) { out.u64(r.session).u8(r.frozen ? 1 : 0); }
+  void operator()(const OpenDisplay& r) { out.u64(r.session).u8(r.start ? 1 : 0); }
+  void operator()(const StartEncoder& r) { out.u64(r.session); }
   void operator()(const EndLoop& r) {
     out.u64(r.session).u64(r.execution);
     put_enum(out, r.screen);
@@ -127,6 +139,7 @@ Request get_request(Reader& in, std::uint8_t verb) {
       create.lifetime = get_enum(in, Lifetime::one_shot);
       create.limits = get_limits(in);
       create.network = get_network(in);
+      create.display = get_geometry(in);
       return create;
     }
     case 1: return End{in.u64()};
@@ -191,6 +204,11 @@ Request get_request(Reader& in, std::uint8_t verb) {
       const std::uint64_t execution = in.u64();
       return EndLoop{session, execution, get_enum(in, Screen::painting)};
     }
+    case 19: {
+      const std::uint64_t session = in.u64();
+      return OpenDisplay{session, get_bool(in)};
+    }
+    case 20: return StartEncoder{in.u64()};
     default: in.fail(); return Info{};
   }
 }
@@ -226,6 +244,10 @@ struct PutReply {
       put_enum(out, entry.kind);
       out.u64(entry.size).u64(entry.modified_ms);
     }
+  }
+  void operator()(const DisplayOpened& r) {
+    put_geometry(out, r.geometry);
+    out.u32(r.generation);
   }
 };
 
@@ -284,6 +306,10 @@ Reply get_reply(Reader& in, std::uint8_t kind) {
       }
       return listed;
     }
+    case 8: {
+      const Geometry geometry = get_geometry(in);
+      return DisplayOpened{geometry, in.u32()};
+    }
     default: in.fail(); return Done{};
   }
 }
@@ -313,16 +339,36 @@ std::string encode_reply(std::uint32_t number, const Reply& reply) {
   return out.take();
 }
 
+namespace {
+
+struct PutEvent {
+  Writer& out;
+  void operator()(const Died& e) {
+    out.u64(e.session);
+    put_death(out, e.death);
+  }
+  void operator()(const TimedOut& e) { out.u64(e.session).u64(e.execution); }
+  void operator()(const DisplayStarted& e) { out.u64(e.session); }
+  void operator()(const DisplayDied& e) { out.u64(e.session).bytes(e.detail); }
+};
+
+Event get_event(Reader& in, std::uint8_t kind) {
+  const std::uint64_t session = in.u64();
+  switch (kind) {
+    case 0: return Died{session, get_death(in)};
+    case 1: return TimedOut{session, in.u64()};
+    case 2: return DisplayStarted{session};
+    case 3: return DisplayDied{session, in.text()};
+    default: in.fail(); return Died{};
+  }
+}
+
+}  // namespace
+
 std::string encode_event(const Event& event) {
   Writer out;
   out.u8(kEvent).u8(static_cast<std::uint8_t>(event.index()));
-  if (const auto* died = std::get_if<Died>(&event)) {
-    out.u64(died->session);
-    put_death(out, died->death);
-  } else {
-    const auto& timed_out = std::get<TimedOut>(event);
-    out.u64(timed_out.session).u64(timed_out.execution);
-  }
+  std::visit(PutEvent{out}, event);
   return out.take();
 }
 
@@ -333,12 +379,8 @@ Result<FromKeeper> decode_from_keeper(std::string_view packet) {
   if (kind == kReply) {
     const std::uint32_t number = in.u32();
     message = NumberedReply{number, get_reply(in, in.u8())};
-  } else if (const std::uint8_t event = in.u8(); kind == kEvent && event == 0) {
-    const std::uint64_t session = in.u64();
-    message = Event{Died{session, get_death(in)}};
-  } else if (kind == kEvent && event == 1) {
-    const std::uint64_t session = in.u64();
-    message = Event{TimedOut{session, in.u64()}};
+  } else if (kind == kEvent) {
+    message = get_event(in, in.u8());
   } else {
     in.fail();
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/geometry.h"
 #include "model/limits.h"
 #include "model/network.h"
 #include "model/session.h"
@@ -31,6 +32,7 @@ struct Create {
   Lifetime lifetime = Lifetime::session;
   Limits limits;
   std::optional<Network> network = {};  // none = nothing but its own loopback
+  Geometry display = {};                // of its screen, which exists once something connects to it
 };
 struct End {  // answered when nothing of the session is left
   std::uint64_t session = 0;
@@ -112,10 +114,22 @@ struct Freeze {
   std::uint64_t session = 0;
   bool frozen = false;
 };
+// Descriptors of the reply: the framebuffer file for reading, then, if one runs, the socket of the
+// screen helper (wire/screen.h). Also of a dead session. `unavailable` when no X server runs and
+// none is to be started.
+struct OpenDisplay {
+  std::uint64_t session = 0;
+  bool start = false;
+};
+// A process that records a display: the descriptor of the reply is its socket (wire/encoder.h). It
+// ends with its recording, with the session, and with whoever holds the other end of the socket.
+struct StartEncoder {
+  std::uint64_t session = 0;
+};
 
 using Request = std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List,
                              Attach, AskUsage, Info, OpenFile, NewFile, CommitFile, RemoveFile,
-                             ListFiles, Freeze, EndLoop>;
+                             ListFiles, Freeze, EndLoop, OpenDisplay, StartEncoder>;
 
 struct NumberedRequest {
   std::uint32_t number = 0;
@@ -162,6 +176,10 @@ struct FilesListed {
   std::vector<Entry> entries;
   bool more = false;
 };
+struct DisplayOpened {
+  Geometry geometry;
+  std::uint32_t generation = 0;  // counts the X servers that the session has had
+};
 struct Died {
   std::uint64_t session = 0;
   Death death;
@@ -171,8 +189,19 @@ struct TimedOut {
   std::uint64_t execution = 0;
 };
 
-using Reply = std::variant<Error, Done, Opened, Listed, Used, Told, FileOpened, FilesListed>;
-using Event = std::variant<Died, TimedOut>;
+// An X server runs: something in the session has connected to it, or a client asked for it.
+struct DisplayStarted {
+  std::uint64_t session = 0;
+};
+// It is gone, with every window; the next connection starts another.
+struct DisplayDied {
+  std::uint64_t session = 0;
+  std::string detail;
+};
+
+using Reply =
+    std::variant<Error, Done, Opened, Listed, Used, Told, FileOpened, FilesListed, DisplayOpened>;
+using Event = std::variant<Died, TimedOut, DisplayStarted, DisplayDied>;
 
 struct NumberedReply {
   std::uint32_t number = 0;

@@ -23,7 +23,8 @@ const std::vector<Request> kRequests{
     Create{.variant = Variant::seeded,
            .lifetime = Lifetime::one_shot,
            .limits = kLimits,
-           .network = Network{{"example.org", "*.example.net:8443"}}},
+           .network = Network{{"example.org", "*.example.net:8443"}},
+           .display = {800, 600}},
     End{.session = 1},
     Interrupt{.session = 2, .execution = 3},
     AskStack{.session = 4, .execution = 5},
@@ -41,7 +42,9 @@ const std::vector<Request> kRequests{
     RemoveFile{.session = 18, .path = ""},
     ListFiles{.session = 19, .path = "dir", .after = "m"},
     Freeze{.session = 20, .frozen = true},
-    EndLoop{.session = 21, .execution = 22, .screen = Screen::painting}};
+    EndLoop{.session = 21, .execution = 22, .screen = Screen::painting},
+    OpenDisplay{.session = 23, .start = true},
+    StartEncoder{.session = 24}};
 
 const std::vector<Reply> kReplies{
     Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},
@@ -52,10 +55,12 @@ const std::vector<Reply> kReplies{
     Told{.json = R"({"pid": 1})"},
     FileOpened{.size = 8, .modified_ms = 9, .hidden = ".new"},
     FilesListed{.entries = {{"a", FileKind::file, 1, 2}, {"\xFF", FileKind::other, 3, 4}},
-                .more = true}};
+                .more = true},
+    DisplayOpened{.geometry = {640, 480}, .generation = 2}};
 
-const std::vector<Event> kEvents{Died{.session = 8, .death = {Cause::killed, -9}},
-                                 TimedOut{.session = 9, .execution = 10}};
+const std::vector<Event> kEvents{
+    Died{.session = 8, .death = {Cause::killed, -9}}, TimedOut{.session = 9, .execution = 10},
+    DisplayStarted{.session = 11}, DisplayDied{.session = 12, .detail = "signal 9"}};
 
 // All of kReplies and kEvents as packets.
 std::vector<std::string> packets_from_keeper() {
@@ -98,6 +103,7 @@ TEST(ControlRequest, KeepsEveryFieldOfCreate) {
   EXPECT_EQ(create.lifetime, Lifetime::one_shot);
   EXPECT_EQ(create.limits, kLimits);
   EXPECT_EQ(create.network, (Network{{"example.org", "*.example.net:8443"}}));
+  EXPECT_EQ(create.display, (Geometry{800, 600}));
 }
 
 TEST(ControlRequest, IsRefusedWithTooManyOrTooLongRules) {
@@ -168,7 +174,7 @@ TEST(ControlRequest, DoesNotMixUpTheNamesOfFiles) {
 TEST(ControlRequest, IsRefusedWithATimeThatIsNoTime) {
   std::string create = encode_request(1, Create{.limits = kLimits});
 
-  create[create.size() - 5] = '\xFF';  // the high byte of idle_time; the count of rules follows
+  create[create.size() - 13] = '\xFF';  // the high byte of idle_time; rules and the display follow
 
   EXPECT_FALSE(decode_request(create));
 }

@@ -91,8 +91,12 @@ class Keeper:
         if event == 0:
             cause = reader.choice(wire.CAUSES)
             self.events.append(("died", session, (cause, reader.number("i"))))
-        else:
+        elif event == 1:
             self.events.append(("timed_out", session, reader.number("Q")))
+        elif event == 2:
+            self.events.append(("display_started", session, None))
+        else:
+            self.events.append(("display_died", session, reader.text()))
 
     def pump_ready(self) -> None:
         while is_ready(self.socket):
@@ -108,7 +112,7 @@ class Keeper:
         network: Sequence[str] = (),
     ) -> Session:
         body = bytes([wire.VARIANTS[variant], wire.LIFETIMES[lifetime]])
-        body += (limits or wire.Limits()).encode() + wire.rules(network)
+        body += (limits or wire.Limits()).encode() + wire.rules(network) + wire.display()
         reader, fds = self.call(wire.CREATE, body)
         session = Session(self, reader.number("Q"), fds)
         session.source = reader.choice(wire.SOURCES)

@@ -59,7 +59,7 @@ CODES = (
     ASK_USAGE,
     INFO,
 ) = range(12)
-END_LOOP = 18
+END_LOOP, OPEN_DISPLAY, START_ENCODER = 18, 19, 20
 
 
 class ProtocolError(Exception):
@@ -89,14 +89,23 @@ class Limits:
         )
 
 
+def display(width: int = 1024, height: int = 768) -> bytes:
+    return struct.pack("<II", width, height)
+
+
 def blob(data: bytes | str) -> bytes:
     raw = data.encode() if isinstance(data, str) else data
     return struct.pack("<I", len(raw)) + raw
 
 
 def rules(network: Sequence[str]) -> bytes:
-    """The hosts a session may reach: the last field of a create."""
+    """The hosts a session may reach."""
     return struct.pack("<I", len(network)) + b"".join(blob(rule) for rule in network)
+
+
+def unadorned() -> bytes:
+    """The end of a create that asks for nothing but its limits."""
+    return rules(()) + display()
 
 
 def environment(variables: dict[str, str] | None) -> bytes:

@@ -124,14 +124,14 @@ STREAMS = {
 LIMITS = pack("<QIIQQQQ", 512 << 20, 1000, 64, 256 << 20, 1 << 20, 30_000, 1_800_000)
 ONE, TWO, THREE = pack("<Q", 1), pack("<Q", 2), pack("<Q", 3)
 REQUESTS = {
-    "create": b"\x01\0" + LIMITS + pack("<I", 1) + text(b"a.org:80"),
+    "create": b"\x01\0" + LIMITS + pack("<I", 1) + text(b"a.org:80") + pack("<II", 800, 600),
     "end": ONE, "interrupt": ONE + TWO, "ask_stack": ONE + TWO,
     "watch": ONE + TWO + THREE, "unwatch": ONE + TWO, "kill": ONE, "reset": ONE + b"\x01",
     "list": b"", "attach": ONE, "ask_usage": ONE, "info": b"",
     "open_file": ONE + text(b"a/b"), "new_file": ONE + text(b"a/b"),
     "commit_file": ONE + text(b"a/b") + text(b".x"), "remove_file": ONE + text(b"a"),
     "list_files": ONE + text(b"") + text(b"m"), "freeze": ONE + b"\x01",
-    "end_loop": ONE + TWO + b"\x01",
+    "end_loop": ONE + TWO + b"\x01", "open_display": ONE + b"\x01", "start_encoder": ONE,
 }  # fmt: skip
 REPLIES = {
     "error": b"\x03" + text(b"full") + text(b"wait"), "done": b"", "opened": ONE + b"\x02",
@@ -191,6 +191,45 @@ EGRESS = {
     + pack("<I", 0),
 }  # fmt: skip
 
+# From src/wire/screen.h: a number, the kind, the fields.
+NO_POINT, POINT = b"\0", b"\1" + pack("<ii", 10, 20)
+INPUT_EVENTS = [
+    pack("<ii", 5, 6), POINT + b"\1\2", pack("<iiiiBH", 1, 2, 30, 40, 1, 10),
+    POINT + pack("<hh", 0, -3), text("a\u00e9\U0001f600\n".encode()), text(b"ctrl+s"),
+    NO_POINT + b"\3", NO_POINT + b"\3", text(b"Shift_L"), text(b"Shift_L"),
+    pack("<I", 50), pack("<I", 0x400001),
+]  # fmt: skip
+SCREEN_INPUT = b"".join(bytes([kind]) + data for kind, data in enumerate(INPUT_EVENTS))
+WINDOW = (
+    pack("<I", 0x400001) + text(b"title") + pack("<iiII", -3, 4, 300, 200)
+    + b"\0\1\1" + pack("<II", 2, 0)
+)  # fmt: skip
+SCREEN = {
+    **{
+        f"request_{name}": b"\1" + pack("<IB", 7, kind) + data
+        for kind, (name, data) in enumerate({
+            "list": b"", "input": pack("<H", len(INPUT_EVENTS)) + SCREEN_INPUT,
+            "capture": pack("<I", 9),
+        }.items())
+    },
+    **{
+        name: b"\0" + pack("<IB", 7 if kind else 0, kind) + data
+        for kind, (name, data) in enumerate({
+            "ready": b"", "windows": b"\1" + pack("<H", 2) + WINDOW + WINDOW, "delivered": b"",
+            "refused": text(b"no such key") + pack("<BH", 1, 3), "captured": pack("<II", 640, 480),
+        }.items())
+    },
+}  # fmt: skip
+# From src/wire/encoder.h: the kind, the fields.
+RECORDED = pack("<QQQ", 90, 12345, 3000)
+ENCODER = {
+    "start": b"\1\0" + pack("<IIQIIBIQ", 1024, 768, 3232, 4096, 15, 1, 600, 1 << 28),
+    "stop": b"\1\1",
+    "started": b"\0\0" + pack("<III", 1024, 768, 15) + text(b"h264"),
+    "progress": b"\0\1" + RECORDED,
+    "stopped": b"\0\2" + RECORDED + b"\4" + text(b"no space"),
+}
+
 
 def main() -> None:
     for folder, seeds in {
@@ -201,6 +240,8 @@ def main() -> None:
         "target": TARGETS,
         "archive": ARCHIVE,
         "egress": EGRESS,
+        "screen": SCREEN,
+        "encoder": ENCODER,
     }.items():
         (HERE / folder).mkdir(parents=True, exist_ok=True)
         for name, data in seeds.items():

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import subprocess
 import sys
@@ -558,17 +559,20 @@ def test_no_client_finds_a_screenshot_that_it_did_not_ask_for(url: str) -> None:
 
 def test_a_screenshot_that_was_asked_for_beside_the_code_is_answered_there(url: str) -> None:
     with generic(url) as env:
-        seen = env.step({"code": "1", "capture_screenshot": True, "render_timeout": 1}).observation
-        assert seen["screenshot"] is None and seen["exit_code"] == 0
-        assert seen["metadata"]["screenshot_error"].startswith("no_display")
+        code = "import tkinter; r = tkinter.Tk()"
+        seen = env.step({"code": code, "capture_screenshot": True, "render_timeout": 1}).observation
+        assert base64.b64decode(seen["screenshot"]).startswith(b"\x89PNG")
+        assert seen["exit_code"] == 0 and "screenshot_error" not in seen.get("metadata", {})
+        blank = env.step({"code": "r.destroy()", "capture_screenshot": True}).observation
+        assert blank["screenshot"] and "blank" in blank["metadata"]["screenshot_note"]
 
 
 def test_typed_clients_may_ask_for_screenshots_at_reset(url: str) -> None:
     with coding(url) as env:
         env.reset(capture_screenshot=True)
         result = env.step(CodeAction(code="1"))
-        assert result.observation.metadata["screenshot"] is None
-        assert "screenshot_error" in result.observation.metadata and result.reward == 0.1
+        assert base64.b64decode(result.observation.metadata["screenshot"]).startswith(b"\x89PNG")
+        assert result.reward == 0.1
     with Frames(url) as frames:
         seen = frames.step("1", metadata={"capture_screenshot": True})
         assert "screenshot" not in seen and "screenshot" in seen["metadata"]

@@ -22,7 +22,8 @@ constexpr milliseconds kLongest{50'000};
 constexpr milliseconds kSpare{1'000};          // what the way back and the ending of code may take
 constexpr std::uint64_t kOutput = 400u << 10;  // of each stream: an answer stays below a megabyte
 constexpr std::size_t kMaxResults = 600'000;
-constexpr milliseconds kPatience{50};  // before a client is watched for leaving
+constexpr std::size_t kMaxPicture = 360'000;  // a third more in the answer
+constexpr milliseconds kPatience{50};         // before a client is watched for leaving
 
 std::string with_line(std::string text, const std::string& line) {
   if (line.empty()) return text;
@@ -58,9 +59,18 @@ milliseconds time_for(const Action& action, std::optional<double> patience, mill
 json::object metadata_of(const ExecRecord& record, const Wishes& of_episode, const Action& action) {
   json::object metadata;
   const Wishes& own = action.wishes;
-  if (action.capture_screenshot || own.screenshot || of_episode.screenshot) {
-    if (!action.capture_screenshot) metadata["screenshot"] = nullptr;
-    metadata["screenshot_error"] = "no_display: this version of the server has no display";
+  if (record.wants_screenshot) {
+    if (!action.capture_screenshot)
+      metadata["screenshot"] =
+          record.screenshot ? json::value(base64(*record.screenshot)) : json::value(nullptr);
+    // Why it is missing, or what there is to know about it.
+    constexpr std::string_view kAbout = "screenshot: ";
+    for (const std::string& note : record.notes)
+      if (note.starts_with(kAbout))
+        metadata[record.screenshot ? "screenshot_note" : "screenshot_error"] =
+            note.substr(kAbout.size());
+    if (!record.screenshot && !metadata.contains("screenshot_error"))
+      metadata["screenshot_error"] = "none could be taken";
   }
   const bool results = own.results || of_episode.results;
   const bool usage = own.usage || of_episode.usage;
@@ -184,6 +194,12 @@ Task<Result<Observation>> Environment::step(Action action, std::optional<double>
   ExecRequest request;
   request.code = action.code;
   request.timeout = time_for(action, patience, session->spec.limits.exec_time);
+  request.capture_screenshot =
+      action.capture_screenshot || action.wishes.screenshot || wishes_.wishes.screenshot;
+  request.screenshot_bytes = kMaxPicture;
+  if (action.render_timeout)
+    request.render_timeout =
+        milliseconds(static_cast<std::int64_t>(std::min(*action.render_timeout, 30.0) * 1000));
   Result<std::shared_ptr<Execution>> started = session->execute(std::move(request));
   if (!started) co_return std::move(started.error());
   std::shared_ptr<Execution> execution = std::move(*started);
@@ -218,6 +234,7 @@ Task<Result<Observation>> Environment::step(Action action, std::optional<double>
   judged.err = seen.err;
   seen.reward = co_await judge_.reward(judged);
   seen.has_screenshot = action.capture_screenshot;
+  if (action.capture_screenshot && record.screenshot) seen.screenshot = base64(*record.screenshot);
   seen.metadata = metadata_of(record, wishes_.wishes, action);
   ++state_.steps;
   state_.last_exit_code = seen.exit_code;

@@ -172,9 +172,8 @@ std::variant<Action, Mistakes> read_action(const json::object& object) {
   else if (!code->is_string())
     mistakes.push_back({"string_type", {"code"}, "Input should be a valid string", *code, {}});
   else action.code = std::string(code->as_string());
-  std::optional<double> render_timeout;  // for the display, when there is one
   read_flag(object, {}, "capture_screenshot", action.capture_screenshot, mistakes);
-  read_positive(object, {}, "render_timeout", render_timeout, mistakes);
+  read_positive(object, {}, "render_timeout", action.render_timeout, mistakes);
   read_positive(object, {}, "timeout_s", action.timeout_s, mistakes);
   if (const json::value* metadata = object.if_contains("metadata"); metadata != nullptr) {
     if (metadata->is_object())
@@ -264,7 +263,10 @@ std::variant<Step, Mistakes> read_step(const json::object& body) {
 
 std::string to_json(Observation observation) {
   std::string rest = ",\"exit_code\":" + std::to_string(observation.exit_code);
-  if (observation.has_screenshot) rest += ",\"screenshot\":null";
+  if (observation.has_screenshot)
+    rest += ",\"screenshot\":" + (observation.screenshot.empty()
+                                      ? std::string("null")
+                                      : "\"" + observation.screenshot + "\"");
   if (!observation.metadata.empty())
     rest += ",\"metadata\":" + json::serialize(observation.metadata);
   rest += "},\"reward\":";

@@ -45,6 +45,7 @@ struct Action {
   std::string code;
   bool capture_screenshot = false;  // asked for beside `code`: answered there
   Wishes wishes;                    // of the action's own `metadata`
+  std::optional<double> render_timeout;
   std::optional<double> timeout_s;
 };
 std::variant<Action, Mistakes> read_action(const json::object& object);
@@ -52,7 +53,7 @@ std::variant<Action, Mistakes> read_action(const json::object& object);
 struct Reset {
   std::optional<std::uint64_t> seed;
   std::optional<std::string> episode;
-  std::optional<Policy> policy;  // `executor_backend`
+  std::optional<Policy> policy;         // `executor_backend`
   Wishes wishes;                        // of every step
   std::vector<std::string> notes = {};  // what was asked for and comes otherwise
 };
@@ -70,7 +71,8 @@ struct Observation {
   std::string err;
   int exit_code = 0;
   std::optional<double> reward = 0.0;
-  bool has_screenshot = false;  // the key is there; there is no picture yet to put into it
+  bool has_screenshot = false;  // the key is there
+  std::string screenshot = {};  // base64; "" = none, and metadata say why
   json::object metadata = {};   // left out when empty
 };
 // {"observation": ..., "reward": ..., "done": false}, below a megabyte: clients of the first

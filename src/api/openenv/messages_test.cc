@@ -159,12 +159,14 @@ TEST(OpenenvObservation, WritesRewardsAsPythonDoes) {
 TEST(OpenenvObservation, HasWhatWasAskedFor) {
   Observation seen;
   seen.has_screenshot = true;
-  seen.metadata["screenshot_error"] = "no_display";
+  seen.metadata["screenshot_error"] = "none";
 
   const json::value shown = json::parse(to_json(seen)).at("observation");
+  seen.screenshot = "AAAA";
 
   EXPECT_TRUE(shown.at("screenshot").is_null());
-  EXPECT_EQ(shown.at("metadata").at("screenshot_error"), "no_display");
+  EXPECT_EQ(shown.at("metadata").at("screenshot_error"), "none");
+  EXPECT_EQ(json::parse(to_json(seen)).at("observation").at("screenshot"), "AAAA");
 }
 
 TEST(OpenenvObservation, StaysBelowAMegabyteWhateverIsInIt) {

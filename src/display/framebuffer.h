@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pixels of a live X server, read from its framebuffer file.
+//
+// Ownership: owns its descriptor, which only reads.
+// Trust:     the server belongs to the session: it may write anything, at any moment, and cut the
+//            file short. So it is read and never mapped, at places that follow from the geometry
+//            alone; what is missing is an error.
+#pragma once
+
+#include "base/fd.h"
+#include "display/frame.h"
+
+namespace vitrine::display {
+
+// What one look at the screen told.
+struct Look {
+  std::uint64_t hash = 0;  // of all pixels: equal ones are equal screens
+  bool blank = false;      // nothing but the background
+};
+
+class Framebuffer {
+ public:
+  Framebuffer(Fd file, Geometry geometry) : file_(std::move(file)), geometry_(geometry) {}
+
+  const Geometry& geometry() const { return geometry_; }
+
+  // Reads everything into `frame` and says what it is. `unavailable` if the file is too short.
+  // A frame that is being painted may be read half: two equal looks in a row are a whole one.
+  Result<Look> read(Frame& frame);
+
+ private:
+  Fd file_;
+  Geometry geometry_;
+  bool root_seen_ = false;  // before the root window is painted, everything is black
+};
+
+}  // namespace vitrine::display

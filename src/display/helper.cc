@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "display/helper.h"
+
+#include <sys/random.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/packet.h"
+
+namespace vitrine::display {
+
+using boost::system::error_code;
+
+namespace {
+
+constexpr std::size_t kMaxWaiting = 64;
+
+// Answers to a front before this one may still come: they must not look like ours.
+std::uint32_t random_start() {
+  std::uint32_t number = 0;
+  (void)!::getrandom(&number, sizeof number, 0);
+  return number;
+}
+
+Error gone() { return Error{Code::unavailable, "the screen's helper is gone"}; }
+
+}  // namespace
+
+Helper::Helper(asio::any_io_executor executor, Fd socket)
+    : executor_(executor), socket_(executor, socket.release()), last_number_(random_start()) {
+  socket_.non_blocking(true);
+}
+
+void Helper::start() {
+  asio::co_spawn(
+      executor_, [](auto self) -> Task<void> { co_await self->read(); }(shared_from_this()),
+      asio::detached);
+}
+
+void Helper::close() {
+  gone_ = true;
+  error_code ignored;
+  socket_.close(ignored);
+  for (auto& [number, one] : waiting_) one->timer.cancel();
+}
+
+// False when there is nothing more to come.
+bool Helper::take_one() {
+  Result<Packet> packet =
+      receive_packet(socket_.native_handle(), wire::screen::kMaxPacket, 1, Wait::dont);
+  if (!packet) return packet.error().code == Code::timed_out;
+  Result<wire::screen::NumberedReply> decoded = wire::screen::decode_reply(packet->bytes);
+  if (!decoded) return false;
+  const auto found = waiting_.find(decoded->number);
+  if (decoded->number == 0 || found == waiting_.end()) return true;
+  found->second->reply = HelperReply{std::move(decoded->reply)};
+  if (!packet->fds.empty()) found->second->reply->file = std::move(packet->fds[0]);
+  found->second->timer.cancel();
+  return true;
+}
+
+Task<void> Helper::read() {
+  while (!gone_) {
+    error_code failed;
+    co_await socket_.async_wait(asio::posix::stream_descriptor::wait_read,
+                                asio::redirect_error(asio::use_awaitable, failed));
+    if (failed || gone_ || !take_one()) break;
+  }
+  close();
+}
+
+Task<Result<HelperReply>> Helper::ask(wire::screen::Request request,
+                                      std::chrono::milliseconds patience) {
+  if (gone_) co_return gone();
+  if (waiting_.size() >= kMaxWaiting)
+    co_return Error{.code = Code::unavailable,
+                    .message = "too much is asked of the screen at once",
+                    .remedy = "wait for an answer first"};
+  if (++last_number_ == 0) ++last_number_;
+  const std::uint32_t number = last_number_;
+  const std::string packet = wire::screen::encode_request(number, request);
+  if (Status sent = send_packet(socket_.native_handle(), packet, {}, Wait::dont); !sent)
+    co_return std::move(sent.error()).during("asking the screen's helper");
+  auto self = shared_from_this();
+  auto mine = std::make_shared<Waiting>(executor_);
+  waiting_[number] = mine;
+  mine->timer.expires_after(patience);
+  error_code ignored;
+  co_await mine->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  waiting_.erase(number);
+  if (mine->reply) co_return std::move(*mine->reply);
+  if (gone_) co_return gone();
+  co_return Error{Code::timed_out, "the screen's helper does not answer"};
+}
+
+}  // namespace vitrine::display

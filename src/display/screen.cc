@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "display/screen.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace vitrine::display {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{2000};
+
+Error no_helper() {
+  return Error{.code = Code::unsupported,
+               .message = "this build has no screen helper: windows cannot be listed",
+               .remedy = "build vitrine-screen"};
+}
+
+template <class T>
+Result<T> expect(Result<HelperReply>& reply) {
+  if (!reply) return std::move(reply.error());
+  if (auto* value = std::get_if<T>(&reply->reply)) return std::move(*value);
+  if (auto* refused = std::get_if<wire::screen::Refused>(&reply->reply))
+    return Error{.code = Code::invalid_argument, .message = refused->text};
+  return Error{Code::internal, "the screen's helper answered something else"};
+}
+
+// A memory file of the helper's, which it can neither change nor cut any more.
+Result<Frame> read_sealed(const Fd& file, std::uint32_t width, std::uint32_t height) {
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+  Frame frame{width, height, {}};
+  const std::size_t size = std::size_t{width} * height * 4;
+  struct stat info {};
+  if (!file || width == 0 || height == 0 || width > wire::screen::kMaxSide ||
+      height > wire::screen::kMaxSide || (::fcntl(file.get(), F_GET_SEALS) & kSeals) != kSeals ||
+      ::fstat(file.get(), &info) != 0 || static_cast<std::size_t>(info.st_size) != size)
+    return Error{Code::internal, "the screen's helper gave no picture"};
+  frame.pixels.resize(size);
+  for (std::size_t at = 0; at < size;) {
+    const ssize_t got =
+        ::pread(file.get(), frame.pixels.data() + at, size - at, static_cast<off_t>(at));
+    if (got <= 0) return Error{Code::internal, "the picture of a window is cut short"};
+    at += static_cast<std::size_t>(got);
+  }
+  return frame;
+}
+
+}  // namespace
+
+Task<Result<std::shared_ptr<View>>> Screen::open(std::uint64_t session, Start start) {
+  if (view_) co_return view_;
+  const wire::Request request = wire::OpenDisplay{session, start == Start::if_needed};
+  backend::KeeperReply reply = co_await keeper_.call(request);
+  std::vector<Fd> fds = std::move(reply.fds);
+  Result<wire::DisplayOpened> opened = backend::expect<wire::DisplayOpened>(std::move(reply));
+  if (!opened) co_return std::move(opened.error());
+  if (view_ && view_->generation == opened->generation) co_return view_;  // another was faster
+  if (fds.empty() || !opened->geometry.validate())
+    co_return Error{Code::internal, "the keeper sent no framebuffer"};
+  auto view = std::make_shared<View>(std::move(fds[0]), opened->geometry, opened->generation);
+  if (fds.size() > 1) {
+    view->helper = std::make_shared<Helper>(executor_, std::move(fds[1]));
+    view->helper->start();
+  }
+  running_ = true;
+  view_ = view;
+  co_return view;
+}
+
+void Screen::died(std::string detail) {
+  running_ = false;
+  view_.reset();
+  pointer.reset();
+  death_ = std::move(detail);
+}
+
+void Screen::forget() {
+  running_ = false;
+  view_.reset();
+  pointer.reset();
+  death_.reset();
+}
+
+Task<Result<wire::screen::Windows>> list_windows(std::shared_ptr<View> view) {
+  if (!view->helper) co_return no_helper();
+  const wire::screen::Request request = wire::screen::ListWindows{};
+  Result<HelperReply> reply = co_await view->helper->ask(request, kPatience);
+  co_return expect<wire::screen::Windows>(reply);
+}
+
+Task<Result<Frame>> capture_window(std::shared_ptr<View> view, std::uint32_t window) {
+  if (!view->helper) co_return no_helper();
+  const wire::screen::Request request = wire::screen::CaptureWindow{window};
+  Result<HelperReply> reply = co_await view->helper->ask(request, kPatience);
+  Result<wire::screen::Captured> captured = expect<wire::screen::Captured>(reply);
+  if (!captured) co_return std::move(captured.error());
+  co_return read_sealed(reply->file, captured->width, captured->height);
+}
+
+}  // namespace vitrine::display

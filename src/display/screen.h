@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session's display as the front knows it: whether an X server runs, its pixels, its helper.
+//
+// Ownership: one per session. A View is shared by those who look; it stays good for reading after its
+//            server died, with the last pixels.
+// Threading: the front's one thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/keeper_link.h"
+#include "display/framebuffer.h"
+#include "display/helper.h"
+
+namespace vitrine::display {
+
+struct View {
+  View(Fd file, const Geometry& geometry, std::uint32_t server)
+      : framebuffer(std::move(file), geometry), generation(server) {}
+  ~View() {
+    if (helper) helper->close();
+  }
+  Framebuffer framebuffer;
+  std::uint32_t generation;
+  std::shared_ptr<Helper> helper;  // null: there is none
+};
+
+class Screen {
+ public:
+  Screen(asio::any_io_executor executor, backend::KeeperLink& keeper)
+      : executor_(std::move(executor)), keeper_(keeper) {}
+
+  enum class Start { no, if_needed };
+  // `unavailable` when no X server runs and none is to be started.
+  Task<Result<std::shared_ptr<View>>> open(std::uint64_t session, Start start);
+
+  // The keeper's word.
+  void started() { running_ = true; }
+  void died(std::string detail);
+  // The session has another worker, and may have lost its display.
+  void forget();
+
+  bool is_running() const { return running_; }
+  // Why the last server died, once.
+  std::optional<std::string> take_death() { return std::exchange(death_, std::nullopt); }
+
+  // Where our input left the pointer.
+  std::optional<wire::screen::Point> pointer = {};
+
+ private:
+  asio::any_io_executor executor_;
+  backend::KeeperLink& keeper_;
+  std::shared_ptr<View> view_;
+  bool running_ = false;
+  std::optional<std::string> death_;
+};
+
+// The windows, from the top down. Empty without a helper: `unsupported`.
+Task<Result<wire::screen::Windows>> list_windows(std::shared_ptr<View> view);
+// The pixels of one window, whatever lies over it.
+Task<Result<Frame>> capture_window(std::shared_ptr<View> view, std::uint32_t window);
+
+}  // namespace vitrine::display

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an X client needs to be let in: a socket where it looks for one, and a cookie to show.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/fd.h"
+#include "jail/sys.h"
+
+namespace vitrine::jail {
+
+using Cookie = std::array<std::uint8_t, 16>;
+
+// The file that XAUTHORITY names and that a server's -auth takes: one cookie, for any display.
+std::string authority_bytes(const Cookie& cookie);
+// Writes it, for everybody to read and nobody to change.
+Status write_authority(Sys& sys, const std::string& path, const Cookie& cookie);
+
+// A socket in `directory`, named as X clients expect, that queues connections.
+Result<Fd> listen_as_display(Sys& sys, const std::string& directory);
+
+}  // namespace vitrine::jail

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "screen/desk.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vitrine::screen {
+
+namespace {
+
+constexpr auto kSettleEvery = std::chrono::milliseconds(5);
+constexpr std::size_t kMaxFamily = 32;  // windows raised together
+constexpr std::uint32_t kNormal = 1, kIconic = 3;
+constexpr std::uint32_t kUserPosition = 1;  // WM_NORMAL_HINTS
+constexpr std::uint32_t kInputHint = 1;     // WM_HINTS
+
+template <class T>
+const T& as(const xcb_generic_event_t& event) {
+  return reinterpret_cast<const T&>(event);
+}
+
+bool contains(const std::vector<std::uint32_t>& items, std::uint32_t item) {
+  return std::ranges::find(items, item) != items.end();
+}
+
+}  // namespace
+
+// -- the root window
+
+Status Desk::start() {
+  screen_ = {0, 0, x_.screen().width_in_pixels, x_.screen().height_in_pixels};
+  const std::uint32_t masks = XCB_EVENT_MASK_SUBSTRUCTURE_REDIRECT |
+                              XCB_EVENT_MASK_SUBSTRUCTURE_NOTIFY | XCB_EVENT_MASK_STRUCTURE_NOTIFY |
+                              XCB_EVENT_MASK_FOCUS_CHANGE;
+  const xcb_void_cookie_t chosen =
+      xcb_change_window_attributes_checked(x_, x_.root(), XCB_CW_EVENT_MASK, &masks);
+  xcb_change_window_attributes(x_, x_.root(), XCB_CW_BACK_PIXEL, &kRootColour);
+  xcb_clear_area(x_, 0, x_.root(), 0, 0, 0, 0);
+  managing_ = Reply<xcb_generic_error_t>(xcb_request_check(x_, chosen)) == nullptr;
+  if (x_.broken()) return Error{Code::unavailable, "the display ended"};
+  if (!managing_) return ok();  // a program of the session is one
+  announce();
+  const Reply<xcb_query_tree_reply_t> tree(
+      xcb_query_tree_reply(x_, xcb_query_tree(x_, x_.root()), nullptr));
+  if (!tree) return Error{Code::unavailable, "the display ended"};
+  const xcb_window_t* children = xcb_query_tree_children(tree.get());
+  const int count =
+      std::min(xcb_query_tree_children_length(tree.get()), static_cast<int>(kMaxManaged));
+  for (int i = 0; i < count; ++i)
+    if (children[i] != check_) manage(children[i], true);
+  focus_due_ = true;
+  settle(Clock::now());
+  x_.round_trip();
+  return ok();
+}
+
+// What Qt, GTK and SDL look for before they trust a window manager.
+void Desk::announce() {
+  const Atoms& a = x_.atoms();
+  check_ = xcb_generate_id(x_);
+  const std::uint32_t unmanaged = 1;
+  xcb_create_window(x_, XCB_COPY_FROM_PARENT, check_, x_.root(), -10, -10, 1, 1, 0,
+                    XCB_WINDOW_CLASS_INPUT_OUTPUT, XCB_COPY_FROM_PARENT, XCB_CW_OVERRIDE_REDIRECT,
+                    &unmanaged);
+  static constexpr std::string_view kName = "vitrine";
+  xcb_change_property(x_, XCB_PROP_MODE_REPLACE, check_, a.net_wm_name, a.utf8_string, 8,
+                      kName.size(), kName.data());
+  x_.set(check_, a.net_supporting_wm_check, XCB_ATOM_WINDOW, {check_});
+  x_.set(x_.root(), a.net_supporting_wm_check, XCB_ATOM_WINDOW, {check_});
+  x_.set(x_.root(), a.net_supported, XCB_ATOM_ATOM,
+         {a.net_supported, a.net_supporting_wm_check, a.net_wm_name, a.net_active_window,
+          a.net_client_list, a.net_close_window, a.net_wm_state, a.net_wm_state_fullscreen,
+          a.net_wm_state_maximized_vert, a.net_wm_state_maximized_horz, a.net_wm_state_above,
+          a.net_wm_window_type, a.net_wm_ping, a.net_frame_extents, a.net_request_frame_extents,
+          a.net_number_of_desktops, a.net_current_desktop, a.net_workarea, a.net_desktop_geometry});
+  const auto width = static_cast<std::uint32_t>(screen_.width);
+  const auto height = static_cast<std::uint32_t>(screen_.height);
+  x_.set(x_.root(), a.net_number_of_desktops, XCB_ATOM_CARDINAL, {1});
+  x_.set(x_.root(), a.net_current_desktop, XCB_ATOM_CARDINAL, {0});
+  x_.set(x_.root(), a.net_workarea, XCB_ATOM_CARDINAL, {0, 0, width, height});
+  x_.set(x_.root(), a.net_desktop_geometry, XCB_ATOM_CARDINAL, {width, height});
+  list_due_ = true;
+}
+
+// -- windows come and go
+
+void Desk::manage(xcb_window_t window, bool was_mapped) {
+  const Atoms& a = x_.atoms();
+  const auto attributes_asked = xcb_get_window_attributes(x_, window);
+  const auto geometry_asked = xcb_get_geometry(x_, window);
+  const auto normal_asked = x_.ask(window, XCB_ATOM_WM_NORMAL_HINTS, XCB_ATOM_WM_SIZE_HINTS, 18);
+  const auto parent_asked = x_.ask(window, XCB_ATOM_WM_TRANSIENT_FOR, XCB_ATOM_WINDOW, 1);
+  const auto hints_asked = x_.ask(window, XCB_ATOM_WM_HINTS, XCB_ATOM_WM_HINTS, 9);
+  const auto type_asked = x_.ask(window, a.net_wm_window_type, XCB_ATOM_ATOM, 16);
+  const auto state_asked = x_.ask(window, a.net_wm_state, XCB_ATOM_ATOM, 16);
+  const auto protocols_asked = x_.ask(window, a.wm_protocols, XCB_ATOM_ATOM, 16);
+  const Reply<xcb_get_window_attributes_reply_t> attributes(
+      xcb_get_window_attributes_reply(x_, attributes_asked, nullptr));
+  const Reply<xcb_get_geometry_reply_t> geometry(
+      xcb_get_geometry_reply(x_, geometry_asked, nullptr));
+  const std::vector<std::uint32_t> normal = x_.values(normal_asked);
+  const std::vector<std::uint32_t> parent = x_.values(parent_asked);
+  const std::vector<std::uint32_t> hints = x_.values(hints_asked);
+  const std::vector<std::uint32_t> type = x_.values(type_asked);
+  const std::vector<std::uint32_t> state = x_.values(state_asked);
+  const std::vector<std::uint32_t> protocols = x_.values(protocols_asked);
+  if (!attributes || !geometry) return;  // gone
+  if (was_mapped && attributes->map_state == XCB_MAP_STATE_UNMAPPED) return;
+  if (attributes->override_redirect != 0 || clients_.contains(window) ||
+      clients_.size() >= kMaxManaged) {
+    if (!was_mapped) xcb_map_window(x_, window);
+    return;
+  }
+
+  Client client;
+  client.rect = {geometry->x, geometry->y, geometry->width, geometry->height};
+  const std::uint32_t flags = normal.empty() ? 0 : normal[0];
+  // Who chose no place is at 0,0; also of those who say that they did. A window that is shown again is
+  // where it was.
+  const bool at_corner = geometry->x == 0 && geometry->y == 0;
+  Wish wish{client.rect, (flags & kUserPosition) != 0 || !at_corner, {}};
+  if (!parent.empty() && parent[0] != x_.root() && parent[0] != window) client.parent = parent[0];
+  if (const auto main = clients_.find(client.parent); main != clients_.end())
+    wish.parent = main->second.rect;
+  else if (contains(type, a.net_wm_window_type_dialog)) wish.parent = screen_;
+  const bool input = hints.size() < 2 || (hints[0] & kInputHint) == 0 || hints[1] != 0;
+  client.takes_focus = (input || contains(protocols, a.wm_take_focus)) &&
+                       !contains(type, a.net_wm_window_type_tooltip) &&
+                       !contains(type, a.net_wm_window_type_notification);
+  client.above = contains(state, a.net_wm_state_above);
+
+  std::vector<Rect> others;
+  for (const auto& [id, other] : clients_) others.push_back(other.rect);
+  const Rect placed = place(wish, screen_, others);
+  const auto [at, added] = clients_.emplace(window, client);
+  order_.insert(order_.begin(), window);
+  x_.set(window, a.wm_state, a.wm_state, {kNormal, 0});
+  x_.set(window, a.net_frame_extents, XCB_ATOM_CARDINAL, {0, 0, 0, 0});
+  if (placed != at->second.rect) move(window, at->second, placed);
+  if (contains(state, a.net_wm_state_fullscreen) ||
+      (contains(state, a.net_wm_state_maximized_vert) &&
+       contains(state, a.net_wm_state_maximized_horz)))
+    fill_screen(window, at->second, true);
+  raise(window);
+  if (!was_mapped) xcb_map_window(x_, window);
+  if (client.takes_focus) wants_focus(window);
+  list_due_ = true;
+}
+
+void Desk::forget(xcb_window_t window) {
+  const auto found = clients_.find(window);
+  if (found == clients_.end()) return;
+  const xcb_window_t parent = found->second.parent;
+  clients_.erase(found);
+  const bool was_active = !order_.empty() && order_.back() == window;
+  std::erase(order_, window);
+  if (was_active && clients_.contains(parent)) wants_focus(parent);
+  if (wanted_ == window) wanted_ = 0;
+  focus_due_ = list_due_ = true;
+}
+
+// -- stacking
+
+// With its dialogs above it, theirs above them, and above all what wants to be topmost. Who makes
+// thousands of them, or two that belong to each other, gets the first few.
+void Desk::raise(xcb_window_t window) {
+  std::vector<xcb_window_t> family{window};
+  const auto add = [&](xcb_window_t other) {
+    if (family.size() < kMaxFamily && std::ranges::find(family, other) == family.end())
+      family.push_back(other);
+  };
+  const auto add_dialogs = [&] {
+    for (std::size_t i = 0; i < family.size(); ++i)
+      for (const xcb_window_t other : order_)
+        if (clients_.at(other).parent == family[i]) add(other);
+  };
+  add_dialogs();
+  for (const xcb_window_t other : order_)
+    if (clients_.at(other).above) add(other);
+  add_dialogs();
+  const std::uint32_t above = XCB_STACK_MODE_ABOVE;
+  for (const xcb_window_t member : family)
+    xcb_configure_window(x_, member, XCB_CONFIG_WINDOW_STACK_MODE, &above);
+}
+
+// -- the keyboard
+
+void Desk::wants_focus(xcb_window_t window) {
+  wanted_ = window;
+  focus_due_ = true;
+}
+
+void Desk::settle(Clock::time_point now) {
+  if (!managing_ || (!focus_due_ && !list_due_) || now - settled_ < kSettleEvery) return;
+  settled_ = now;
+  if (list_due_) {
+    std::vector<std::uint32_t> windows(order_.begin(), order_.end());
+    x_.set(x_.root(), x_.atoms().net_client_list, XCB_ATOM_WINDOW, windows);
+  }
+  if (focus_due_) {
+    xcb_window_t target = clients_.contains(wanted_) ? wanted_ : 0;
+    for (auto it = order_.rbegin(); target == 0 && it != order_.rend(); ++it)
+      if (clients_.at(*it).takes_focus) target = *it;
+    focus(target);
+  }
+  wanted_ = 0;
+  focus_due_ = list_due_ = false;
+}
+
+std::optional<Clock::time_point> Desk::wakes() const {
+  if (!managing_ || (!focus_due_ && !list_due_)) return std::nullopt;
+  return settled_ + kSettleEvery;
+}
+
+// 0 = no window wants it: the root takes it, since a keyboard that is nobody's stays so.
+void Desk::focus(xcb_window_t window) {
+  const auto found = clients_.find(window);
+  if (found != clients_.end()) {
+    std::erase(order_, window);
+    order_.push_back(window);
+    if (speaks(window, x_.atoms().wm_take_focus)) send(window, x_.atoms().wm_take_focus);
+  }
+  xcb_set_input_focus(x_, XCB_INPUT_FOCUS_POINTER_ROOT, window == 0 ? x_.root() : window,
+                      XCB_CURRENT_TIME);
+  x_.set(x_.root(), x_.atoms().net_active_window, XCB_ATOM_WINDOW, {window});
+}
+
+void Desk::pressed() {
+  const Reply<xcb_query_pointer_reply_t> pointer(
+      xcb_query_pointer_reply(x_, xcb_query_pointer(x_, x_.root()), nullptr));
+  if (!managing_ || !pointer) return;
+  const auto found = clients_.find(pointer->child);
+  if (found == clients_.end() || pointer->child == active()) return;
+  raise(pointer->child);
+  if (found->second.takes_focus) focus(pointer->child);
+}
+
+xcb_window_t Desk::managed_above(xcb_window_t window) const {
+  for (int depth = 0; depth < 32 && window > 1 && window != x_.root(); ++depth) {
+    if (clients_.contains(window)) return window;
+    const Reply<xcb_query_tree_reply_t> tree(
+        xcb_query_tree_reply(x_, xcb_query_tree(x_, window), nullptr));
+    if (!tree) return 0;
+    window = tree->parent;
+  }
+  return 0;
+}
+
+xcb_window_t Desk::active() const {
+  const Reply<xcb_get_input_focus_reply_t> focus(
+      xcb_get_input_focus_reply(x_, xcb_get_input_focus(x_), nullptr));
+  return focus ? managed_above(focus->focus) : 0;
+}
+
+// -- what programs ask for
+
+void Desk::handle(const xcb_generic_event_t& event) {
+  if (!managing_) return;
+  switch (event.response_type & 0x7F) {
+    case XCB_MAP_REQUEST: manage(as<xcb_map_request_event_t>(event).window, false); break;
+    case XCB_CONFIGURE_REQUEST: configure(as<xcb_configure_request_event_t>(event)); break;
+    case XCB_UNMAP_NOTIFY: forget(as<xcb_unmap_notify_event_t>(event).window); break;
+    case XCB_DESTROY_NOTIFY: forget(as<xcb_destroy_notify_event_t>(event).window); break;
+    case XCB_REPARENT_NOTIFY: {
+      const auto& moved = as<xcb_reparent_notify_event_t>(event);
+      if (moved.parent != x_.root()) forget(moved.window);
+      break;
+    }
+    case XCB_CONFIGURE_NOTIFY: {
+      const auto& at = as<xcb_configure_notify_event_t>(event);
+      if (at.window == x_.root()) screen_ = {0, 0, at.width, at.height};
+      else if (const auto found = clients_.find(at.window); found != clients_.end())
+        found->second.rect = {at.x, at.y, at.width, at.height};
+      break;
+    }
+    case XCB_FOCUS_IN: {
+      const auto& in = as<xcb_focus_in_event_t>(event);
+      const bool lost =
+          in.detail == XCB_NOTIFY_DETAIL_NONE || in.detail == XCB_NOTIFY_DETAIL_POINTER_ROOT;
+      if (lost) focus_due_ = true;
+      break;
+    }
+    case XCB_CLIENT_MESSAGE: message(as<xcb_client_message_event_t>(event)); break;
+    default: break;
+  }
+}
+
+void Desk::configure(const xcb_configure_request_event_t& request) {
+  const auto found = clients_.find(request.window);
+  Rect wanted = found == clients_.end() ? Rect{0, 0, 1, 1} : found->second.rect;
+  if (request.value_mask & XCB_CONFIG_WINDOW_X) wanted.x = request.x;
+  if (request.value_mask & XCB_CONFIG_WINDOW_Y) wanted.y = request.y;
+  if (request.value_mask & XCB_CONFIG_WINDOW_WIDTH) wanted.width = request.width;
+  if (request.value_mask & XCB_CONFIG_WINDOW_HEIGHT) wanted.height = request.height;
+  wanted = clamp(wanted);
+  if (found != clients_.end()) {
+    if (found->second.saved) found->second.saved = wanted;  // for when it leaves the full screen
+    else if (wanted != found->second.rect) move(request.window, found->second, wanted);
+    // A request that changes nothing is answered all the same, or some programs wait for seconds.
+    tell_geometry(request.window, found->second.rect);
+    const bool stacked = request.value_mask & XCB_CONFIG_WINDOW_STACK_MODE;
+    const bool beside = request.value_mask & XCB_CONFIG_WINDOW_SIBLING;
+    if (stacked && !beside && request.stack_mode == XCB_STACK_MODE_ABOVE)
+      return raise(request.window);
+  }
+  std::uint32_t values[7];
+  std::size_t count = 0;
+  std::uint16_t mask = 0;
+  const auto pass = [&](std::uint16_t bit, std::uint32_t value) {
+    if ((request.value_mask & bit) == 0) return;
+    mask = static_cast<std::uint16_t>(mask | bit);
+    values[count++] = value;
+  };
+  if (found == clients_.end()) {
+    pass(XCB_CONFIG_WINDOW_X, static_cast<std::uint32_t>(wanted.x));
+    pass(XCB_CONFIG_WINDOW_Y, static_cast<std::uint32_t>(wanted.y));
+    pass(XCB_CONFIG_WINDOW_WIDTH, static_cast<std::uint32_t>(wanted.width));
+    pass(XCB_CONFIG_WINDOW_HEIGHT, static_cast<std::uint32_t>(wanted.height));
+  }
+  pass(XCB_CONFIG_WINDOW_BORDER_WIDTH, request.border_width);
+  pass(XCB_CONFIG_WINDOW_SIBLING, request.sibling);
+  pass(XCB_CONFIG_WINDOW_STACK_MODE, request.stack_mode);
+  if (mask != 0) xcb_configure_window(x_, request.window, mask, values);
+}
+
+void Desk::move(xcb_window_t window, Client& client, const Rect& rect) {
+  client.rect = rect;
+  const std::uint32_t values[] = {
+      static_cast<std::uint32_t>(rect.x), static_cast<std::uint32_t>(rect.y),
+      static_cast<std::uint32_t>(rect.width), static_cast<std::uint32_t>(rect.height)};
+  xcb_configure_window(x_, window,
+                       XCB_CONFIG_WINDOW_X | XCB_CONFIG_WINDOW_Y | XCB_CONFIG_WINDOW_WIDTH |
+                           XCB_CONFIG_WINDOW_HEIGHT,
+                       values);
+}
+
+void Desk::tell_geometry(xcb_window_t window, const Rect& rect) const {
+  xcb_configure_notify_event_t event{};
+  event.response_type = XCB_CONFIGURE_NOTIFY;
+  event.event = event.window = window;
+  event.x = static_cast<std::int16_t>(rect.x);
+  event.y = static_cast<std::int16_t>(rect.y);
+  event.width = static_cast<std::uint16_t>(rect.width);
+  event.height = static_cast<std::uint16_t>(rect.height);
+  xcb_send_event(x_, 0, window, XCB_EVENT_MASK_STRUCTURE_NOTIFY,
+                 reinterpret_cast<const char*>(&event));
+}
+
+void Desk::message(const xcb_client_message_event_t& message) {
+  const Atoms& a = x_.atoms();
+  if (message.format != 32) return;
+  if (message.type == a.wm_protocols && message.data.data32[0] == a.net_wm_ping)
+    ponged_ = message.data.data32[1];
+  if (message.type == a.net_request_frame_extents) {
+    x_.set(message.window, a.net_frame_extents, XCB_ATOM_CARDINAL, {0, 0, 0, 0});
+  } else if (message.type == a.wm_change_state) {
+    if (message.data.data32[0] != kIconic || !clients_.contains(message.window)) return;
+    x_.set(message.window, a.wm_state, a.wm_state, {kIconic, 0});
+    xcb_unmap_window(x_, message.window);
+  } else if (message.type == a.net_active_window) {
+    const auto found = clients_.find(message.window);
+    if (found == clients_.end()) return;
+    raise(message.window);
+    if (found->second.takes_focus) wants_focus(message.window);
+  } else if (message.type == a.net_close_window) {
+    close(message.window);
+  } else if (message.type == a.net_wm_state) {
+    change_state(message.window, message);
+  }
+}
+
+void Desk::change_state(xcb_window_t window, const xcb_client_message_event_t& message) {
+  const Atoms& a = x_.atoms();
+  const auto found = clients_.find(window);
+  if (found == clients_.end()) return;
+  Client& client = found->second;
+  const auto& data = message.data.data32;
+  const auto names = [&](xcb_atom_t atom) { return data[1] == atom || data[2] == atom; };
+  const auto after = [&](bool before) { return data[0] == 2 ? !before : data[0] == 1; };
+  if (names(a.net_wm_state_above)) {
+    client.above = after(client.above);
+    raise(window);
+  }
+  if (names(a.net_wm_state_fullscreen) || names(a.net_wm_state_maximized_vert) ||
+      names(a.net_wm_state_maximized_horz))
+    fill_screen(window, client, after(client.saved.has_value()));
+  std::vector<std::uint32_t> state;
+  if (client.above) state.push_back(a.net_wm_state_above);
+  if (client.saved) {
+    const bool full = names(a.net_wm_state_fullscreen);
+    if (full) state.push_back(a.net_wm_state_fullscreen);
+    else state.insert(state.end(), {a.net_wm_state_maximized_vert, a.net_wm_state_maximized_horz});
+  }
+  x_.set(window, a.net_wm_state, XCB_ATOM_ATOM, state);
+}
+
+void Desk::fill_screen(xcb_window_t window, Client& client, bool fill) {
+  if (fill == client.saved.has_value()) return;
+  if (fill) {
+    client.saved = client.rect;
+    move(window, client, screen_);
+  } else {
+    move(window, client, *std::exchange(client.saved, std::nullopt));
+  }
+  raise(window);
+}
+
+bool Desk::speaks(xcb_window_t window, xcb_atom_t protocol) const {
+  const auto asked = x_.ask(window, x_.atoms().wm_protocols, XCB_ATOM_ATOM, 16);
+  return contains(x_.values(asked), protocol);
+}
+
+void Desk::send(xcb_window_t window, xcb_atom_t protocol, std::uint32_t time) const {
+  xcb_client_message_event_t event{};
+  event.response_type = XCB_CLIENT_MESSAGE;
+  event.format = 32;
+  event.window = window;
+  event.type = x_.atoms().wm_protocols;
+  event.data.data32[0] = protocol;
+  event.data.data32[1] = time;
+  event.data.data32[2] = window;
+  xcb_send_event(x_, 0, window, XCB_EVENT_MASK_NO_EVENT, reinterpret_cast<const char*>(&event));
+}
+
+std::optional<std::uint32_t> Desk::ping() {
+  const xcb_window_t window = active();
+  if (window == 0 || !speaks(window, x_.atoms().net_wm_ping)) return std::nullopt;
+  pinged_ = std::max(1u, pinged_ + 1);
+  send(window, x_.atoms().net_wm_ping, pinged_);
+  return pinged_;
+}
+
+bool Desk::can_close(xcb_window_t window) const {
+  if (window == 0) window = active();
+  return window != 0 && speaks(window, x_.atoms().wm_delete_window);
+}
+
+void Desk::close(xcb_window_t window) {
+  if (window == 0) window = active();
+  if (window != 0 && speaks(window, x_.atoms().wm_delete_window))
+    send(window, x_.atoms().wm_delete_window);
+}
+
+}  // namespace vitrine::screen

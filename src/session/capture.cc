@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/capture.h"
+
+#include <algorithm>
+
+namespace vitrine::session {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kStillAfterPainting = 20ms;
+constexpr auto kStillAndIdle = 60ms;  // and the session used hardly any cpu meanwhile
+constexpr std::uint64_t kIdleUs = 2000;
+constexpr auto kStill = 150ms;
+constexpr auto kLook = 5ms;         // between looks while the worker waits for us
+constexpr auto kLookRunning = 8ms;  // and while it runs
+constexpr auto kFirstAsk = 250ms;
+constexpr auto kLastAsk = 4s;
+constexpr double kLeastScale = 0.1;
+
+}  // namespace
+
+Capture::Capture(asio::any_io_executor executor, display::Screen& screen,
+                 std::shared_ptr<display::Studio> studio, std::uint64_t session, Geometry geometry,
+                 const ExecRequest& request, CaptureHooks hooks)
+    : screen_(screen),
+      studio_(std::move(studio)),
+      session_(session),
+      geometry_(geometry),
+      render_time_(request.render_timeout),
+      display_time_(request.display_time),
+      most_bytes_(request.screenshot_bytes),
+      hooks_(std::move(hooks)),
+      changes_(std::move(executor)) {}
+
+void Capture::painted() {
+  if (!painted_at_) painted_at_ = Clock::now();
+  changes_.tell();
+}
+
+void Capture::ended(Worker worker) {
+  if (!ended_) ended_at_ = Clock::now();
+  if (!ended_) ended_ = worker;
+  changes_.tell();
+}
+
+Task<void> Capture::find_view() {
+  vitrine::Result<std::shared_ptr<display::View>> found =
+      co_await screen_.open(session_, display::Screen::Start::no);
+  view_ = found ? *found : nullptr;
+}
+
+// False if there was nothing to see.
+bool Capture::look() {
+  vitrine::Result<display::Look> now = view_->framebuffer.read(frame_);
+  if (!now) {
+    notes.push_back("screenshot: " + now.error().message);
+    view_.reset();
+    return false;
+  }
+  const auto time = Clock::now();
+  if (!seen_ || seen_->hash != now->hash) {
+    changed_ = time;
+    cpu_since_ = time;
+    cpu_then_ = hooks_.cpu_us();
+    quiet_ = false;
+  }
+  seen_ = *now;
+  if (!seen_->blank && !first_painted_) first_painted_ = time;
+  return true;
+}
+
+bool Capture::is_good_after_painting(Clock::time_point now) const {
+  if (now - *painted_at_ >= render_time_) return true;
+  return !seen_->blank && now - std::max(changed_, *painted_at_) >= kStillAfterPainting;
+}
+
+void Capture::judge_running(Clock::time_point now) {
+  if (seen_->blank) return;
+  if (now - cpu_since_ >= kStillAndIdle) {
+    const std::uint64_t cpu = hooks_.cpu_us();
+    quiet_ = cpu_then_ != 0 && cpu - cpu_then_ < kIdleUs;
+    cpu_since_ = now;
+    cpu_then_ = cpu;
+  }
+  const bool still = quiet_ || now - changed_ >= kStill;
+  const bool enough = now - *first_painted_ >= display_time_;
+  if (!still && !enough) return;
+  if (asked_ != Clock::time_point{} && now - asked_ < ask_pause_) return;
+  if (!kept_ || kept_->look.hash != seen_->hash) {
+    kept_ = Kept{frame_, *seen_};
+    ask_pause_ = kFirstAsk;
+  } else {
+    ask_pause_ = std::min<Clock::duration>(ask_pause_ * 2, kLastAsk);
+  }
+  asked_ = now;
+  hooks_.end_loop(still ? wire::Screen::still : wire::Screen::painting);
+}
+
+Capture::Clock::duration Capture::pause(Clock::time_point now) const {
+  if (painted_at_) return kLook;
+  // A screen on which nothing has happened for long is looked at less often.
+  const auto unchanged = now - changed_;
+  return std::clamp<Clock::duration>(unchanged / 32, kLookRunning, 50ms);
+}
+
+Task<void> Capture::run() {
+  co_await find_view();
+  // A worker that painted and could not wait for us left its windows as they are.
+  const auto is_over = [this] { return ended_ && !(painted_at_ && *ended_ == Worker::alive); };
+  while (!is_over()) {
+    if (view_ && !screen_.is_running()) view_.reset();  // it died
+    if (!view_ && screen_.is_running()) co_await find_view();
+    if (is_over()) break;
+    if (!view_) {
+      if (painted_at_) break;  // no display: nothing will be painted
+      co_await changes_.wait();
+      continue;
+    }
+    if (!look()) continue;
+    const auto now = Clock::now();
+    if (painted_at_ && is_good_after_painting(now)) {
+      kept_ = Kept{std::move(frame_), *seen_};
+      break;
+    }
+    if (!painted_at_) judge_running(now);
+    co_await changes_.wait(now + pause(now));
+  }
+  const auto wished = painted_at_ ? *painted_at_ : ended_ ? ended_at_ : Clock::now();
+  if (painted_at_ && !ended_) hooks_.captured();
+  if (!kept_ && ended_ == Worker::alive && view_ && screen_.is_running()) (void)look();
+  if (!kept_ && seen_) kept_ = Kept{std::move(frame_), *seen_};
+  if (!kept_ && ended_ == Worker::dead && screen_.is_running()) {
+    notes.emplace_back("screenshot: none was taken before the session died");
+    co_return;
+  }
+  const bool blank = !kept_ || kept_->look.blank;
+  if (blank) co_await explain_blank();
+  display::Frame frame = kept_ ? std::move(kept_->frame) : display::plain(geometry_);
+  vitrine::Result<std::string> made = co_await develop(std::move(frame));
+  latency = Clock::now() - wished;
+  if (!made) {
+    notes.push_back("screenshot: " + made.error().message);
+    co_return;
+  }
+  png = std::move(*made);
+  result = blank ? Result::blank : Result::ok;
+}
+
+Task<vitrine::Result<std::string>> Capture::develop(display::Frame frame) {
+  display::Finish finish;
+  if (most_bytes_ == 0) co_return co_await studio_->develop(std::move(frame), finish);
+  for (;; finish.scale /= 2) {
+    vitrine::Result<std::string> made = co_await studio_->develop(frame, finish);
+    if (!made || made->size() <= most_bytes_ || finish.scale < kLeastScale) co_return made;
+    if (finish.scale == 1) notes.emplace_back("screenshot: made smaller, to fit into the answer");
+  }
+}
+
+Task<void> Capture::explain_blank() {
+  std::string why = "no window was opened";
+  if (view_ && screen_.is_running()) {
+    auto listed = co_await display::list_windows(view_);
+    if (listed) {
+      bool any = false;
+      bool mapped = false;
+      for (const wire::screen::Window& window : listed->windows) {
+        any = any || !window.override_redirect;
+        mapped = mapped || window.mapped;
+      }
+      if (mapped) why = "a window is shown, but nothing is painted in it";
+      else if (any) why = "a window exists, but it is not shown";
+    }
+  }
+  notes.push_back("screenshot: the screen is blank: " + why);
+}
+
+}  // namespace vitrine::session

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The picture of one execution: looks at the screen while code runs, decides when it is worth keeping,
+// and has it made.
+//
+// Code that ends lets its toolkits paint and waits for us (painted); code that sits in an event loop
+// never gets there: once the screen is still, or has been painted on for `display_time`, the picture is
+// taken and the loop asked to end. The worker decides whether it sits in one; a computation goes on,
+// and a later picture takes the place of the earlier one.
+//
+// Ownership: shared by the session and its own coroutine. Threading: the front's one thread.
+// Trust:     pixels and times are the session's doing: everything waited for has an end of its own.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "display/screen.h"
+#include "display/studio.h"
+#include "model/execution.h"
+#include "session/changes.h"
+#include "wire/signals.h"
+
+namespace vitrine::session {
+
+namespace asio = boost::asio;
+template <class T>
+using Task = asio::awaitable<T>;
+
+// What a capture may do to its session.
+struct CaptureHooks {
+  std::function<std::uint64_t()> cpu_us;       // of everything in the session so far; 0 = not known
+  std::function<void(wire::Screen)> end_loop;  // asks the worker
+  std::function<void()> captured;              // the worker may go on
+};
+
+class Capture {
+ public:
+  Capture(asio::any_io_executor executor, display::Screen& screen,
+          std::shared_ptr<display::Studio> studio, std::uint64_t session, Geometry geometry,
+          const ExecRequest& request, CaptureHooks hooks);
+
+  // Until there is a picture or none will be; then what follows is set.
+  Task<void> run();
+
+  // What happens meanwhile.
+  void painted();
+  enum class Worker { alive, dead };
+  void ended(Worker worker);
+  void display_changed() { changes_.tell(); }
+
+  std::optional<std::string> png;
+  std::vector<std::string> notes;
+  enum class Result { ok, blank, failed };
+  Result result = Result::failed;
+  std::chrono::steady_clock::duration latency{};  // from the wish for the last picture to the PNG
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Task<void> find_view();
+  bool look();
+  bool is_good_after_painting(Clock::time_point now) const;
+  void judge_running(Clock::time_point now);
+  Clock::duration pause(Clock::time_point now) const;
+  Task<void> explain_blank();
+  Task<vitrine::Result<std::string>> develop(display::Frame frame);
+
+  display::Screen& screen_;
+  std::shared_ptr<display::Studio> studio_;
+  std::uint64_t session_;
+  Geometry geometry_;
+  std::chrono::milliseconds render_time_;
+  std::chrono::milliseconds display_time_;
+  std::size_t most_bytes_;
+  CaptureHooks hooks_;
+  Changes changes_;
+
+  std::shared_ptr<display::View> view_;
+  display::Frame frame_;  // the last that was read
+  std::optional<display::Look> seen_;
+  struct Kept {
+    display::Frame frame;
+    display::Look look;
+  };
+  std::optional<Kept> kept_;
+  Clock::time_point changed_{};  // when the screen last did
+  std::optional<Clock::time_point> first_painted_;
+  Clock::time_point cpu_since_{};  // a window of time in which cpu is counted
+  std::uint64_t cpu_then_ = 0;
+  bool quiet_ = false;
+  Clock::time_point asked_{};  // when the loop was last asked to end
+  Clock::duration ask_pause_{};
+  std::optional<Clock::time_point> painted_at_;
+  std::optional<Worker> ended_;
+  Clock::time_point ended_at_{};
+};
+
+}  // namespace vitrine::session
