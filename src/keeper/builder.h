@@ -32,6 +32,11 @@ struct BuilderConfig {
   // a directory below /root; -1 = the builder opens them by their names.
   int image_tree = -1;
   int runtime_tree = -1;
+  // Package layers: a directory with one directory each, and one with wheels; "" = there is none.
+  std::string layers = {};
+  std::string wheels = {};
+  int layers_tree = -1;
+  int wheels_tree = -1;
 };
 
 // The outer namespaces outlive a builder: a process of their own holds them, pid 1 of the outer pid
@@ -63,6 +68,13 @@ struct StartZygote {  // fds: control socket, filters (two memfds)
   std::vector<std::string> environment;
 };
 
+// Mounts a package layer, as model/layer.h names it, at kLayerPoint in a shell that stands. The answer
+// is a Cloned whose pid is the builder's own.
+struct AddLayer {  // fds: pidfd of the shell's init
+  std::uint64_t request = 0;
+  std::string layer;
+};
+
 // builder -> keeper: the process exists, its ids are mapped, and it waits for GO on its channel.
 // pid < 0: it could not be made, `error` says why.
 struct Cloned {
@@ -74,6 +86,7 @@ struct Cloned {
 Status send_build_shell(int control, const BuildShell& request, const std::vector<int>& fds);
 Status send_start_zygote(int control, const StartZygote& request, int socket, int zygote_filter,
                          int worker_filter);
+Status send_add_layer(int control, const AddLayer& request, int init);
 Result<Cloned> receive_cloned(int control);
 
 // Descriptor numbers a zygote finds.

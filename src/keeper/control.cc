@@ -195,6 +195,11 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
       control.answer(id, number, listed ? wire::Reply(*listed) : wire::Reply(listed.error()));
     }
     void operator()(const wire::Freeze& r) { control.answer(id, number, sessions.freeze(r)); }
+    void operator()(const wire::AddLayer& r) {
+      sessions.add_layer(r, [self = &control, to = id, n = number](const Status& status) {
+        self->answer(to, n, status);
+      });
+    }
     void operator()(const wire::Info&) {
       control.answer(id, number, wire::Reply(wire::Told{control.info_()}));
     }

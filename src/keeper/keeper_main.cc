@@ -101,6 +101,7 @@ struct Keeper {
 
  private:
   Status open_files();
+  Status prepare_layers(std::optional<uid_t> user);
   Status compile();
   Status detect_host();
   Status handle_signals();
@@ -119,6 +120,21 @@ Status Keeper::open_files() {
   Result<Fd> program = sealed_program(options.init);
   if (!program) return std::move(program.error());
   init_program = std::move(*program);
+  return ok();
+}
+
+// Where the front puts packages. Readable for all who can get there, which through the data directory
+// nobody can: the builder has it as a mount of its own.
+Status Keeper::prepare_layers(std::optional<uid_t> user) {
+  if (options.data.empty()) return ok();
+  const std::string path = options.data + "/layers";
+  ::mkdir(options.data.c_str(), 0700);
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
+    return Error::from_errno("making the directory of package layers");
+  const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory || ::fchmod(directory.get(), 0755) != 0 ||
+      (user && ::fchown(directory.get(), *user, *user) != 0))
+    return Error::from_errno("opening the directory of package layers");
   return ok();
 }
 
@@ -216,11 +232,17 @@ Status Keeper::start(const Options& chosen) {
     if (Status s = watch_parent(); !s) return s;
 
   const OuterIds ids = root ? OuterIds{options.uid_base, kOuterIds} : OuterIds{::geteuid(), 1};
+  // The last of the ids that no session ever gets.
+  std::optional<uid_t> user;
+  if (root) user = options.uid_base + kOuterIds;
+  if (Status s = prepare_layers(user); !s) return s;
   shells.emplace(loop, reaper, cgroups ? &*cgroups : nullptr,
                  BuilderConfig{.ids = ids,
                                .image = image.root,
                                .runtime = options.runtime,
-                               .init_program = init_program.get()});
+                               .init_program = init_program.get(),
+                               .layers = options.data.empty() ? "" : options.data + "/layers",
+                               .wheels = options.wheels});
   if (Status s = shells->start(); !s) return s;
   shells->inject_faults([this] { return fault_numbers(options).first; });
   zygotes.emplace(loop, reaper, *shells,
@@ -235,9 +257,6 @@ Status Keeper::start(const Options& chosen) {
       [this](std::uint64_t owner) { return control->connected(owner); });
   control->serve(*sessions);
   if (!options.front.empty()) {
-    // The last of the ids that no session ever gets.
-    std::optional<uid_t> user;
-    if (root) user = options.uid_base + kOuterIds;
     front.emplace(loop, reaper, *control,
                   FrontConfig{.program = options.front,
                               .arguments = options.front_arguments,

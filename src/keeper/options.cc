@@ -39,6 +39,7 @@ Status set(Options& options, std::string_view name, const std::string& value) {
   if (name == "--control") return options.control = value, ok();
   if (name == "--front") return options.front = value, ok();
   if (name == "--listen") return options.listen = value, ok();
+  if (name == "--wheels") return options.wheels = value, ok();
   if (name == "--data") return options.data = value, ok();
   if (name == "--image") return options.image = value, ok();
   if (name == "--runtime") return options.runtime = value, ok();
@@ -137,6 +138,7 @@ usage: vitrine-keeper --control PATH [options]
   --front PROGRAM          starts it under its own uid, and again whenever it dies
   --listen ADDRESS:PORT    what the front serves [127.0.0.1:8000]
   --data DIR               the front's directory; made if missing
+  --wheels DIR             wheels that installations may use, beside the index
   --ephemeral              ends with the process that started it, and removes that directory
   --image DIR              runtime image (default: beside the build, made by ./dev image)
   --runtime DIR            what is laid over the image (default: beside the program)

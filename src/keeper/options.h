@@ -26,6 +26,7 @@ struct Options {
   std::vector<std::string> front_arguments;
   std::string listen = "127.0.0.1:8000";
   std::string data;
+  std::string wheels;              // directory of wheels that installations see; "" = none
   bool ephemeral = false;          // ends with its parent, and its data directory with it
   std::uint32_t shell_fault = 0;   // tests: the n-th system call of a shell fails
   std::uint32_t worker_fault = 0;  // tests: the n-th system call of a worker's entry fails

@@ -278,6 +278,16 @@ void Rooms::kill_worker(Room& room) {
   reaper_.signal(room.shell->init, SIGKILL);
 }
 
+void Rooms::add_layer(Room& room, const std::string& layer, std::function<void(Status)> done) {
+  if (room.shell->layer == layer) return done(ok());
+  const std::string before = std::exchange(room.shell->layer, layer);
+  shells_.add_layer(*room.shell, layer,
+                    [&room, before, done = std::move(done)](const Status& mounted) {
+                      if (!mounted) room.shell->layer = before.empty() ? "none" : before;
+                      done(mounted);
+                    });
+}
+
 void Rooms::signal(const Room& room, int signal, std::uint64_t execution) const {
   if (room.worker.pid > 0)
     reaper_.signal(room.worker.pid, signal, static_cast<std::uint32_t>(execution));
@@ -302,7 +312,7 @@ Status Rooms::freeze(Room& room, bool frozen) {
 
 bool Rooms::may_recycle(const Room& room) const {
   return !stopping_ && room.lifetime == Lifetime::one_shot && room.shell->cgroup &&
-         !room.shell->init_gone && !room.killed_for_memory && room.shell->ruleset &&
+         room.shell->layer.empty() && !room.shell->init_gone && !room.killed_for_memory && room.shell->ruleset &&
          same_shape(room.shell->limits, kDefaultLimits) &&
          room.shell->uses < config_.uses_per_shell && recycled_.size() < config_.recycled;
 }

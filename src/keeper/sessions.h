@@ -44,6 +44,7 @@ class Sessions {
   Status kill(std::uint64_t session);
   Result<wire::Used> usage(std::uint64_t session);
   Status freeze(const wire::Freeze& request);
+  void add_layer(const wire::AddLayer& request, Done done);
   // Also of a dead session; good until the next call that changes it.
   Result<Home> home(std::uint64_t session);
   wire::Listed list(std::uint64_t after) const;
@@ -70,10 +71,13 @@ class Sessions {
     TimerId deadline = 0;
     bool announced = false;  // a client was told its number
     Done after_fill = {};    // it is to be ended as soon as it is made
+    bool layering = false;   // packages are being added: its room stays
+    Done after_layer = {};   // it is to be ended as soon as they are
   };
 
   void fill(std::uint64_t id, Opened opened);
   void filled(std::uint64_t id, Result<Rooms::Taken> taken, const Opened& opened);
+  void lay(std::uint64_t id, std::shared_ptr<Rooms::Taken> taken, const Opened& opened);
   void move_in(Session& session, std::unique_ptr<Room> room);
   void worker_ended(std::uint64_t id, Death death);
   void deadline_passed(std::uint64_t id);

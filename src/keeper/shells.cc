@@ -2,6 +2,8 @@
 #include "keeper/shells.h"
 
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -64,6 +66,8 @@ void Shells::builder_died() {
   for (std::uint64_t id : lost) fail(id, Error{Code::unavailable, "the builder died"});
   auto zygotes = std::exchange(zygotes_, {});
   for (auto& [id, cloned] : zygotes) cloned(Error{Code::unavailable, "the builder died"});
+  auto layering = std::exchange(layering_, {});
+  for (auto& [id, done] : layering) done(Error{Code::unavailable, "the builder died"});
   restart();
 }
 
@@ -168,6 +172,11 @@ void Shells::read_builder() {
     zygotes_.erase(zygote);
     if (cloned->pid < 0) handler(std::move(cloned->error));
     else handler(cloned->pid);
+    return;
+  }
+  if (auto layer = layering_.extract(cloned->what)) {
+    if (cloned->pid < 0) layer.mapped()(std::move(cloned->error));
+    else layer.mapped()(ok());
     return;
   }
   auto found = building_.find(cloned->what);
@@ -295,6 +304,22 @@ Status Shells::start_zygote(const StartZygote& request, int socket, int zygote_f
     return s;
   zygotes_[id] = std::move(cloned);
   return ok();
+}
+
+void Shells::add_layer(const Shell& shell, const std::string& layer,
+                       std::function<void(Status)> done) {
+  const auto later = [&](Error error) {
+    loop_.after({}, [done = std::move(done), error = std::move(error)] { done(error); });
+  };
+  if (!builder_.control) return later(Error{Code::unavailable, "the builder is starting"});
+  if (shell.init_gone) return later(Error{Code::unavailable, "the shell is gone"});
+  const Fd init(static_cast<int>(::syscall(SYS_pidfd_open, shell.init, 0)));
+  if (!init) return later(Error::from_errno("looking at a shell"));
+  const std::uint64_t id = ++last_id_;
+  if (Status s = send_add_layer(builder_.control.get(), {.request = id, .layer = layer}, init.get());
+      !s)
+    return later(std::move(s.error()).during("asking the builder"));
+  layering_[id] = std::move(done);
 }
 
 void Shells::stop() {

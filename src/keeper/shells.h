@@ -36,6 +36,7 @@ struct Shell {
   std::optional<jail::Cgroup> cgroup;
   Fd oom;                  // readable after the kernel killed for memory
   std::uint32_t uses = 0;  // workers that lived here
+  std::string layer = {};  // the packages that are mounted in it
 
   std::function<void()> on_init_gone;  // set by whoever uses the shell
 };
@@ -66,6 +67,10 @@ class Shells {
   // Used by zygotes, which the builder makes too.
   Status start_zygote(const StartZygote& request, int socket, int zygote_filter, int worker_filter,
                       std::function<void(Result<int>)> cloned);
+
+  // Mounts packages in a shell that stands; `done` is called once, later. The shell may be gone by
+  // then: nothing of it is touched.
+  void add_layer(const Shell& shell, const std::string& layer, std::function<void(Status)> done);
 
   // With those that are being built or taken down.
   std::size_t alive() const { return shells_.size() + building_.size() + retiring_; }
@@ -112,6 +117,7 @@ class Shells {
   std::vector<std::uint32_t> free_slots_;
   std::unordered_map<std::uint64_t, Build> building_;
   std::unordered_map<std::uint64_t, std::function<void(Result<int>)>> zygotes_;
+  std::unordered_map<std::uint64_t, std::function<void(Status)>> layering_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Shell>> shells_;
 };
 

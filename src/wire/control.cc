@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/control.h"
 
+#include "model/layer.h"
 #include "wire/codec.h"
 
 namespace vitrine::wire {
@@ -66,12 +67,19 @@ Limits get_limits(Reader& in) {
   return limits;
 }
 
+std::string get_layer(Reader& in) {
+  std::string layer = in.text();
+  if (!layer.empty() && !is_layer_name(layer)) in.fail();
+  return layer;
+}
+
 struct PutRequest {
   Writer& out;
   void operator()(const Create& r) {
     put_enum(out, r.variant);
     put_enum(out, r.lifetime);
     put_limits(out, r.limits);
+    out.bytes(r.layer);
   }
   void operator()(const End& r) { out.u64(r.session); }
   void operator()(const Interrupt& r) { out.u64(r.session).u64(r.execution); }
@@ -93,6 +101,7 @@ struct PutRequest {
   void operator()(const RemoveFile& r) { out.u64(r.session).bytes(r.path); }
   void operator()(const ListFiles& r) { out.u64(r.session).bytes(r.path).bytes(r.after); }
   void operator()(const Freeze& r) { out.u64(r.session).u8(r.frozen ? 1 : 0); }
+  void operator()(const AddLayer& r) { out.u64(r.session).bytes(r.layer); }
 };
 
 Request get_request(Reader& in, std::uint8_t verb) {
@@ -102,6 +111,7 @@ Request get_request(Reader& in, std::uint8_t verb) {
       create.variant = get_enum(in, Variant::seeded);
       create.lifetime = get_enum(in, Lifetime::one_shot);
       create.limits = get_limits(in);
+      create.layer = get_layer(in);
       return create;
     }
     case 1: return End{in.u64()};
@@ -160,6 +170,10 @@ Request get_request(Reader& in, std::uint8_t verb) {
     case 17: {
       const std::uint64_t session = in.u64();
       return Freeze{session, get_bool(in)};
+    }
+    case 18: {
+      const std::uint64_t session = in.u64();
+      return AddLayer{session, get_layer(in)};
     }
     default: in.fail(); return Info{};
   }

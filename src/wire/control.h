@@ -27,6 +27,7 @@ struct Create {
   Variant variant = Variant::loaded;
   Lifetime lifetime = Lifetime::session;
   Limits limits;
+  std::string layer = {};  // packages it sees from the start, see model/layer.h; "" = none
 };
 struct End {  // answered when nothing of the session is left
   std::uint64_t session = 0;
@@ -102,9 +103,15 @@ struct Freeze {
   bool frozen = false;
 };
 
-using Request =
-    std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List, Attach,
-                 AskUsage, Info, OpenFile, NewFile, CommitFile, RemoveFile, ListFiles, Freeze>;
+// Lays packages over those that a live session has; after a reset it has the new ones only.
+struct AddLayer {
+  std::uint64_t session = 0;
+  std::string layer;
+};
+
+using Request = std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List,
+                             Attach, AskUsage, Info, OpenFile, NewFile, CommitFile, RemoveFile,
+                             ListFiles, Freeze, AddLayer>;
 
 struct NumberedRequest {
   std::uint32_t number = 0;
