@@ -64,7 +64,7 @@ void Sessions::create(const wire::Create& request, std::uint64_t owner, Opened o
 void Sessions::fill(std::uint64_t id, Opened opened) {
   const wire::Create request = sessions_.at(id).request;
   rooms_.take(request, [this, id, opened = std::move(opened)](Result<Rooms::Taken> taken) {
-    if (!taken || sessions_.at(id).request.layer.empty()) return filled(id, std::move(taken), opened);
+    if (!taken || sessions_.at(id).layer.empty()) return filled(id, std::move(taken), opened);
     lay(id, std::make_shared<Rooms::Taken>(std::move(*taken)), opened);
   });
 }
@@ -72,7 +72,7 @@ void Sessions::fill(std::uint64_t id, Opened opened) {
 // Its packages, before anybody can talk to the worker.
 void Sessions::lay(std::uint64_t id, std::shared_ptr<Rooms::Taken> taken, const Opened& opened) {
   Room& room = *taken->room;
-  rooms_.add_layer(room, sessions_.at(id).request.layer, [this, id, taken, opened](Status laid) {
+  rooms_.add_layer(room, sessions_.at(id).layer, [this, id, taken, opened](Status laid) {
     if (laid && taken->room->death) laid = Error{Code::unavailable, "the worker died"};
     if (laid) return filled(id, std::move(*taken), opened);
     rooms_.give_back(std::move(taken->room), {});
@@ -265,7 +265,7 @@ Status Sessions::freeze(const wire::Freeze& request) {
 void Sessions::add_layer(const wire::AddLayer& request, Done done) {
   Result<Session*> session = find_live(request.session);
   if (!session) return done(std::move(session.error()));
-  if ((*session)->layering || request.layer.empty())
+  if ((*session)->layering)
     return done(Error{Code::conflict, "packages are being added already"});
   (*session)->layering = true;
   const std::uint64_t id = request.session;
@@ -273,7 +273,7 @@ void Sessions::add_layer(const wire::AddLayer& request, Done done) {
                    [this, id, layer = request.layer, done = std::move(done)](const Status& laid) {
                      Session& here = sessions_.at(id);
                      here.layering = false;
-                     if (laid) here.request.layer = layer;
+                     if (laid) here.layer = layer;
                      done(laid);
                      if (here.after_layer) end(id, std::exchange(here.after_layer, {}));
                    });

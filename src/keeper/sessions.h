@@ -71,6 +71,7 @@ class Sessions {
     TimerId deadline = 0;
     bool announced = false;  // a client was told its number
     Done after_fill = {};    // it is to be ended as soon as it is made
+    std::string layer = {};  // its packages, which it has after a reset too
     bool layering = false;   // packages are being added: its room stays
     Done after_layer = {};   // it is to be ended as soon as they are
   };

@@ -67,9 +67,28 @@ Limits get_limits(Reader& in) {
   return limits;
 }
 
+// A count of rules; 0 = no network.
+void put_network(Writer& out, const std::optional<Network>& network) {
+  out.u32(network ? static_cast<std::uint32_t>(network->allow.size()) : 0);
+  if (network)
+    for (const std::string& rule : network->allow) out.bytes(rule);
+}
+
+std::optional<Network> get_network(Reader& in) {
+  const std::uint32_t count = in.u32();
+  if (count > kMaxNetworkRules) in.fail();
+  if (count == 0 || in.failed()) return std::nullopt;
+  Network network;
+  for (std::uint32_t n = count; n > 0 && !in.failed(); --n) {
+    network.allow.push_back(in.text());
+    if (network.allow.back().size() > kMaxRuleSize) in.fail();
+  }
+  return network;
+}
+
 std::string get_layer(Reader& in) {
   std::string layer = in.text();
-  if (!layer.empty() && !is_layer_name(layer)) in.fail();
+  if (!is_layer_name(layer)) in.fail();
   return layer;
 }
 
@@ -79,7 +98,7 @@ struct PutRequest {
     put_enum(out, r.variant);
     put_enum(out, r.lifetime);
     put_limits(out, r.limits);
-    out.bytes(r.layer);
+    put_network(out, r.network);
   }
   void operator()(const End& r) { out.u64(r.session); }
   void operator()(const Interrupt& r) { out.u64(r.session).u64(r.execution); }
@@ -111,7 +130,7 @@ Request get_request(Reader& in, std::uint8_t verb) {
       create.variant = get_enum(in, Variant::seeded);
       create.lifetime = get_enum(in, Lifetime::one_shot);
       create.limits = get_limits(in);
-      create.layer = get_layer(in);
+      create.network = get_network(in);
       return create;
     }
     case 1: return End{in.u64()};

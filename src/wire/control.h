@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "model/limits.h"
+#include "model/network.h"
 #include "model/session.h"
 
 namespace vitrine::wire {
@@ -22,12 +23,13 @@ namespace vitrine::wire {
 inline constexpr std::size_t kMaxControl = 64 * 1024;
 
 // Descriptors of the reply: session socket, stdout, stderr; where the host measures it, also two files
-// that tell the session's cpu time and its memory peak (jail/cgroup.h: open_meters).
+// that tell the session's cpu time and its memory peak (jail/cgroup.h: open_meters); with a network,
+// last of all, the line on which its proxy tells what it decided, and its counters (wire/egress.h).
 struct Create {
   Variant variant = Variant::loaded;
   Lifetime lifetime = Lifetime::session;
   Limits limits;
-  std::string layer = {};  // packages it sees from the start, see model/layer.h; "" = none
+  std::optional<Network> network = {};  // none = nothing but its own loopback
 };
 struct End {  // answered when nothing of the session is left
   std::uint64_t session = 0;
@@ -103,7 +105,7 @@ struct Freeze {
   bool frozen = false;
 };
 
-// Lays packages over those that a live session has; after a reset it has the new ones only.
+// Lays packages (model/layer.h) over those that a live session has; after a reset it has these only.
 struct AddLayer {
   std::uint64_t session = 0;
   std::string layer;

@@ -20,7 +20,10 @@ const Limits kLimits{.memory_bytes = 1ull << 30,
                      .idle_time = std::chrono::milliseconds(123'456)};
 
 const std::vector<Request> kRequests{
-    Create{.variant = Variant::seeded, .lifetime = Lifetime::one_shot, .limits = kLimits},
+    Create{.variant = Variant::seeded,
+           .lifetime = Lifetime::one_shot,
+           .limits = kLimits,
+           .network = Network{{"example.org", "*.example.net:8443"}}},
     End{.session = 1},
     Interrupt{.session = 2, .execution = 3},
     AskStack{.session = 4, .execution = 5},
@@ -93,6 +96,16 @@ TEST(ControlRequest, KeepsEveryFieldOfCreate) {
   EXPECT_EQ(create.variant, Variant::seeded);
   EXPECT_EQ(create.lifetime, Lifetime::one_shot);
   EXPECT_EQ(create.limits, kLimits);
+  EXPECT_EQ(create.network, (Network{{"example.org", "*.example.net:8443"}}));
+}
+
+TEST(ControlRequest, IsRefusedWithTooManyOrTooLongRules) {
+  const Network many{std::vector<std::string>(kMaxNetworkRules + 1, "a.org")};
+  const Network longer{{std::string(kMaxRuleSize + 1, 'a')}};
+
+  EXPECT_FALSE(decode_request(encode_request(1, Create{.network = many})));
+  EXPECT_FALSE(decode_request(encode_request(1, Create{.network = longer})));
+  EXPECT_TRUE(decode_request(encode_request(1, Create{})));
 }
 
 TEST(ControlRequest, DoesNotMixUpItsNumbers) {
@@ -152,9 +165,9 @@ TEST(ControlRequest, DoesNotMixUpTheNamesOfFiles) {
 }
 
 TEST(ControlRequest, IsRefusedWithATimeThatIsNoTime) {
-  std::string create = encode_request(1, kRequests[0]);
+  std::string create = encode_request(1, Create{.limits = kLimits});
 
-  create.back() = '\xFF';  // the high byte of idle_time
+  create[create.size() - 5] = '\xFF';  // the high byte of idle_time; the count of rules follows
 
   EXPECT_FALSE(decode_request(create));
 }

@@ -11,7 +11,7 @@ import socket
 import struct
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from execution import Execution
@@ -105,9 +105,11 @@ class Keeper:
         limits: wire.Limits | None = None,
         env: dict[str, str] | None = None,
         seed: int | None = None,
+        network: Sequence[str] = (),
     ) -> Session:
         body = bytes([wire.VARIANTS[variant], wire.LIFETIMES[lifetime]])
-        reader, fds = self.call(wire.CREATE, body + (limits or wire.Limits()).encode())
+        body += (limits or wire.Limits()).encode() + wire.rules(network)
+        reader, fds = self.call(wire.CREATE, body)
         session = Session(self, reader.number("Q"), fds)
         session.source = reader.choice(wire.SOURCES)
         if env or seed is not None:

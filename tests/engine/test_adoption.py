@@ -312,7 +312,7 @@ def test_descriptors_for_a_client_that_is_gone_are_not_kept(
     session = keeper.create()
     body = struct.pack("<Q", session.id) + (b"\0" if verb == wire.RESET else b"")
     if verb == wire.CREATE:
-        body = b"\0\0" + wire.Limits().encode()
+        body = b"\0\0" + wire.Limits().encode() + bytes(4)
     keeper.info()
 
     for _ in range(20):

@@ -5,6 +5,7 @@ the C++ code from docs/session-socket.md, so that each checks the other."""
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,6 +88,11 @@ class Limits:
 def blob(data: bytes | str) -> bytes:
     raw = data.encode() if isinstance(data, str) else data
     return struct.pack("<I", len(raw)) + raw
+
+
+def rules(network: Sequence[str]) -> bytes:
+    """The hosts a session may reach: the last field of a create."""
+    return struct.pack("<I", len(network)) + b"".join(blob(rule) for rule in network)
 
 
 def environment(variables: dict[str, str] | None) -> bytes:

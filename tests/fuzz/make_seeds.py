@@ -109,7 +109,7 @@ STREAMS = {
 LIMITS = pack("<QIIQQQQ", 512 << 20, 1000, 64, 256 << 20, 1 << 20, 30_000, 1_800_000)
 ONE, TWO, THREE = pack("<Q", 1), pack("<Q", 2), pack("<Q", 3)
 REQUESTS = {
-    "create": b"\x01\0" + LIMITS, "end": ONE, "interrupt": ONE + TWO, "ask_stack": ONE + TWO,
+    "create": b"\x01\0" + LIMITS + pack("<I", 1) + text(b"a.org:80"), "end": ONE, "interrupt": ONE + TWO, "ask_stack": ONE + TWO,
     "watch": ONE + TWO + THREE, "unwatch": ONE + TWO, "kill": ONE, "reset": ONE + b"\x01",
     "list": b"", "attach": ONE, "ask_usage": ONE, "info": b"",
     "open_file": ONE + text(b"a/b"), "new_file": ONE + text(b"a/b"),

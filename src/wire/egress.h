@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// keeper -> proxy: what a session's proxy may do (EgressSetup, on a pipe, once).
+// proxy -> front: what it decided (EgressMessage, on a SEQPACKET line), and a file of counters.
+//
+// Trust: the front treats the proxy as hostile: it reads the bytes that session code and servers
+//        send. decode_egress() is bounded, and what it gives is plain text and numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "model/network.h"
+
+namespace vitrine::wire {
+
+struct EgressSetup {
+  std::vector<std::string> allow;     // rules of model/network.h
+  std::vector<std::string> private_;  // ranges that the operator opened
+  std::uint32_t starts = 0;           // proxies that this session has had before
+};
+std::string encode_egress_setup(const EgressSetup& setup);
+Result<EgressSetup> decode_egress_setup(std::string_view bytes);
+
+inline constexpr std::size_t kMaxEgressMessage = 1024;
+inline constexpr std::size_t kMaxReason = 200;
+
+struct ProxyStarted {
+  std::uint32_t starts = 0;  // 0 = the first of its session
+};
+struct Decided {
+  std::uint64_t connection = 0;  // counted up by the proxy
+  std::uint32_t slot = 0;        // where its counters are while it lives
+  NetworkEntry entry;
+  std::uint64_t unsaid = 0;  // decisions since the last message that were not told
+};
+struct Closed {
+  std::uint64_t connection = 0;
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+};
+// From the keeper, on the same line: the proxy died too often and is not started again.
+struct ProxyGone {};
+
+using EgressMessage = std::variant<ProxyStarted, Decided, Closed, ProxyGone>;
+std::string encode_egress(const EgressMessage& message);
+Result<EgressMessage> decode_egress(std::string_view packet);
+
+// The file of counters: one per slot. The proxy counts before it hands bytes on, so whoever has
+// seen an answer finds it counted.
+inline constexpr std::size_t kEgressSlots = 64;
+struct EgressCounter {
+  std::uint64_t connection = 0;  // 0 = none
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+};
+static_assert(sizeof(EgressCounter) == 24);
+
+}  // namespace vitrine::wire
