@@ -7,7 +7,7 @@ import os
 from itertools import starmap
 from typing import Any, NoReturn
 
-from . import environ, seeding
+from . import environ, packages, seeding
 from .errors import FAILURES
 from .figures import Figures
 from .hooks import mute_signals
@@ -104,6 +104,8 @@ def _serve(here: Session, inbox: list[tuple[str, int, Any]], failures: list[int]
 
 
 def _setup(here: Session, body: dict[str, Any]) -> None:
+    if body["env"].pop("VITRINE_PACKAGES", None) == "first":
+        packages.put_first()
     environ.apply(body["env"])
     if body["seed"] is not None:
         seeding.seed(body["seed"], here.imports)

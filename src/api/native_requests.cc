@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t kMaxCode = 8u << 20;
 constexpr std::size_t kMaxStdin = 4u << 20;
+constexpr std::size_t kMaxNames = 100;        // of packages or modules
+constexpr std::size_t kMaxName = 1000;        // what is longer is no name, whoever reads it
 
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000 + 0.5));
@@ -47,18 +49,39 @@ void read_environment(Fields& fields, std::map<std::string, std::string>& enviro
   environment = std::move(*given);
 }
 
+std::vector<std::string> names(Fields& fields, const char* field) {
+  std::vector<std::string> out;
+  const json::array* list = fields.array(field);
+  if (list == nullptr) return out;
+  if (list->size() > kMaxNames) {
+    fields.fail(field, "it names more than 100", "name fewer");
+    return out;
+  }
+  for (const json::value& one : *list) {
+    if (!one.is_string() || one.as_string().size() > kMaxName) {
+      fields.fail(field, "it is not a list of names", "send it like [\"polars==1.*\", \"humanize\"]");
+      return out;
+    }
+    out.emplace_back(one.as_string());
+  }
+  return out;
+}
+
 }  // namespace
+
+void read_packages(Fields& fields, session::SessionSpec& spec) {
+  spec.packages = names(fields, "packages");
+  spec.imports = names(fields, "imports");
+  spec.allow_sdist = fields.flag("allow_sdist").value_or(false);
+  if (spec.allow_sdist)
+    fields.fail("allow_sdist", "this version installs wheels only", "leave it out");
+}
 
 void read_session(Fields& fields, session::SessionSpec& spec) {
   spec.name = fields.text("name", 200).value_or("");
   fields.choice("isolation", {"process"});
   fields.choice("policy", {"native"});
-  for (const char* later : {"packages", "imports"}) {
-    const json::array* list = fields.array(later);
-    if (list != nullptr && !list->empty())
-      fields.fail(later, "this version installs no packages",
-                  "leave it out; the image holds numpy, pandas, scipy, matplotlib and more");
-  }
+  read_packages(fields, spec);
   read_environment(fields, spec.env);
   if (auto seed = fields.whole("seed", 0, (1ull << 63) - 1)) {
     spec.seed = seed;

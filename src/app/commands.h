@@ -34,6 +34,7 @@ struct Target {
   std::optional<double> timeout_s;
   std::optional<std::uint64_t> memory_mb;
   std::vector<std::string> env;  // NAME=VALUE
+  std::vector<std::string> with = {};  // packages, as requirement strings
 };
 
 struct RunOptions {
@@ -49,6 +50,9 @@ int repl(const Target& target);
 int doctor(const std::string& image, bool as_json);
 int image_build(bool force);
 int image_info(const std::string& image, bool as_json);
+enum class PackagesAction { list, warm, prune };
+// `prune` removes what no session uses, until `keep_mb` are left.
+int packages(PackagesAction action, const Target& target, std::uint64_t keep_mb, bool as_json);
 int completion(const std::string& shell);
 
 }  // namespace vitrine::app

@@ -44,6 +44,8 @@ constexpr int kControl = 3;
 constexpr int kListener = 4;
 constexpr int kReady = 5;
 constexpr std::chrono::seconds kDrain{8};
+// Stock OpenEnv clients wait 60 s for an answer.
+constexpr std::chrono::seconds kPackagePatience{25};  // and a second try after the first
 
 struct FrontOptions {
   std::string data;
@@ -53,6 +55,7 @@ struct FrontOptions {
   std::vector<std::string> hosts;
   std::uint32_t history = 1000;
   std::string reward = "openenv";  // none, openenv, or a file of rules
+  std::string packages;            // file of app/package_settings.h; "" = no packages
 };
 
 void log_line(const std::string& text) {
@@ -109,6 +112,15 @@ Result<std::string> load_rules(const std::string& wanted) {
   return rules;
 }
 
+Result<packages::Config> load_packages(const std::string& file) {
+  packages::Config off;
+  off.on = false;
+  if (file.empty()) return off;
+  Result<std::string> text = read_file(AT_FDCWD, file.c_str(), 4u << 20);
+  if (!text) return std::move(text.error());
+  return packages::config_from_json(*text);
+}
+
 bool is_loopback(const tcp::endpoint& local) { return local.address().is_loopback(); }
 
 bool needs_token(const tcp::endpoint& local, const FrontOptions& options) {
@@ -126,14 +138,16 @@ std::set<std::string> own_hosts(const tcp::endpoint& local, const FrontOptions& 
 
 class Front {
  public:
-  Front(asio::io_context& context, FrontOptions options, store::Store store, std::string rules)
+  Front(asio::io_context& context, FrontOptions options, store::Store store, std::string rules,
+        packages::Config packages, packages::Layers layers)
       : context_(context),
         options_(std::move(options)),
         store_(std::move(store)),
         keeper_(context.get_executor(), Fd(kControl)),
         registry_(context.get_executor(), keeper_, store_,
                   [](const ExecRecord& record) { return api::execution_json(record); }),
-        judge_(context.get_executor(), registry_, std::move(rules)) {}
+        judge_(context.get_executor(), registry_, std::move(rules)),
+        provisioner_(context.get_executor(), registry_, std::move(packages), std::move(layers)) {}
 
   Status start();
   int exit_code() const { return exit_code_; }
@@ -150,6 +164,7 @@ class Front {
   backend::KeeperLink keeper_;
   session::Registry registry_;
   api::openenv::Judge judge_;
+  session::Provisioner provisioner_;
   std::vector<std::unique_ptr<session::OwnedRegistry>> owned_;  // for adapters without identities
   api::Router router_;
   api::Metrics metrics_;
@@ -177,7 +192,7 @@ void Front::add_routes(std::uint64_t capacity) {
         co_await exchange.respond(api::http::status::ok, "application/json",
                                   api::openapi_json(router_, kVersion));
       });
-  api::add_native_routes(router_, registry_, {.version = kVersion});
+  api::add_native_routes(router_, registry_, {.version = kVersion, .packages = &provisioner_});
   api::add_per_identity(
       router_, server_->identities().all(), [&](api::Router& router, const Identity& identity) {
         auto executor = context_.get_executor();
@@ -219,6 +234,14 @@ Status Front::start() {
     if (record.outcome != Outcome::ok && record.outcome != Outcome::exception)
       log_line("info front: execution ended session=" + record.session + " execution=" + record.id +
                " outcome=" + std::string(to_string(record.outcome)));
+  };
+  registry_.on_wish = [this](std::shared_ptr<session::Session> session,
+                             std::shared_ptr<session::Execution> execution, std::string wish) {
+    asio::co_spawn(context_, provisioner_.answer(session, execution, std::move(wish)),
+                   asio::detached);
+  };
+  registry_.provider = [this](session::SessionSpec* spec) {
+    return provisioner_.provide_in_time(spec, kPackagePatience);
   };
   asio::co_spawn(context_, run(), asio::detached);
   return ok();
@@ -286,6 +309,7 @@ int run(int argc, char** argv) {
   app.add_option("--host", options.hosts);
   app.add_option("--history", options.history);
   app.add_option("--reward", options.reward);
+  app.add_option("--packages", options.packages);
   CLI11_PARSE(app, argc, argv);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   ::umask(077);
@@ -301,8 +325,16 @@ int run(int argc, char** argv) {
     log_line("error front: " + store.error().describe());
     return 1;
   }
+  Result<packages::Config> packages = load_packages(options.packages);
+  Result<packages::Layers> layers = packages::Layers::open(options.data + "/layers");
+  for (const Error* error : {packages ? nullptr : &packages.error(), layers ? nullptr : &layers.error()})
+    if (error != nullptr) {
+      log_line("error front: " + error->describe());
+      return 1;
+    }
   asio::io_context context(1);
-  Front front(context, std::move(options), std::move(*store), std::move(*rules));
+  Front front(context, std::move(options), std::move(*store), std::move(*rules),
+              std::move(*packages), std::move(*layers));
   if (Status s = front.start(); !s) {
     log_line("error front: " + s.error().describe());
     return 1;

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "app/commands.h"
+#include "app/package_settings.h"
 #include "app/paths.h"
 #include "app/serve_settings.h"
 #include "app/tokens.h"
@@ -126,7 +127,7 @@ Result<std::string> rules_for_front(const std::string& given, const std::string&
 
 // Of OpenEnv's own image; people expect them to do something.
 void note_ignored_variables() {
-  for (const char* name : {"EXECUTOR_BACKEND", "ADDITIONAL_IMPORTS"})
+  for (const char* name : {"EXECUTOR_BACKEND"})
     if (const char* value = std::getenv(name); value != nullptr && *value != '\0')
       std::fprintf(stderr,
                    "vitrine: the variable %s is not read yet: sessions run real Python, and all "
@@ -200,6 +201,8 @@ int serve(const ServeOptions& options) {
                         .message = "capacity '1' leaves no session: rewards are judged in one",
                         .remedy = "choose 2 or more, or --reward none"},
                   kUsage);
+  Result<PackagePlaces> packages = packages_for_front(settings, data, kFrontUid);
+  if (!packages) return refuse(packages.error(), kUsage);
   note_ignored_variables();
 
   const std::string listen = settings.get("listen", "127.0.0.1:8000");
@@ -223,8 +226,10 @@ int serve(const ServeOptions& options) {
     for (const Setting& setting : kSettings)
       if (setting.name == std::string(name) && settings.values.contains(name))
         words.insert(words.end(), {flag_of(setting), settings.values.at(name)});
+  if (!packages->wheels.empty()) words.insert(words.end(), {"--wheels", packages->wheels});
   if (options.ephemeral) words.emplace_back("--ephemeral");
   words.insert(words.end(), {"--", "--data", data, "--auth", auth, "--reward", *rules});
+  words.insert(words.end(), {"--packages", packages->file});
   if (settings.values.contains("history"))
     words.insert(words.end(), {"--history", settings.values.at("history")});
   if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});

@@ -40,6 +40,15 @@ inline constexpr std::array kSettings{
             "says, or rules of docs/rewards.md [openenv]"},
     Setting{"token_file", Kind::text, "FILE", "holds the token [DIR/token]"},
     Setting{"tokens", Kind::text, "FILE", "further tokens with quotas, JSON [none]"},
+    Setting{"packages", Kind::text, "on|off", "whether sessions may ask for packages [on]"},
+    Setting{"index_url", Kind::text, "URL|none", "where packages come from [what pip uses here]"},
+    Setting{"extra_index_url", Kind::text, "URL", "a further index, asked after the first [pip's]"},
+    Setting{"find_links", Kind::text, "DIR", "a directory with wheels [pip's]"},
+    Setting{"packages_allow", Kind::text, "NAMES", "only these packages, with commas [all]"},
+    Setting{"packages_deny", Kind::text, "NAMES", "none of these packages, with commas [none]"},
+    Setting{"layer_mb", Kind::whole, "N", "packages of one session at most [1024]", 1, 1 << 20},
+    Setting{"layers_mb", Kind::whole, "N", "all packages kept at most [8192]", 1, 1 << 30},
+    Setting{"install_timeout", Kind::whole, "S", "seconds for one installation [300]", 1, 86'400},
     Setting{"name", Kind::text, "NAME", "of its cgroups [from the data directory]"},
 };
 

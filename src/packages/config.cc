@@ -46,6 +46,7 @@ Result<Config> config_from_json(const std::string& text) {
   config.certificates = word("certificates");
   config.allow = texts(*in, "allow");
   config.deny = texts(*in, "deny");
+  config.imports = texts(*in, "imports");
   config.layer_bytes = number("layer_bytes", config.layer_bytes);
   config.budget_bytes = number("budget_bytes", config.budget_bytes);
   config.time = std::chrono::seconds(number("time_s", 300));
@@ -67,6 +68,7 @@ std::string to_json(const Config& config) {
   put("extra_index_urls", config.extra_index_urls);
   put("allow", config.allow);
   put("deny", config.deny);
+  put("imports", config.imports);
   return json::serialize(out);
 }
 

@@ -23,6 +23,7 @@ struct Config {
   std::uint64_t layer_bytes = 1ull << 30;   // of one layer, unpacked
   std::uint64_t budget_bytes = 8ull << 30;  // of all
   std::uint32_t layer_files = 100'000;
+  std::vector<std::string> imports = {};  // ADDITIONAL_IMPORTS: what every OpenEnv session gets
   std::chrono::seconds time{300};  // of one installation
 
   bool permits(const std::string& name) const;

@@ -96,6 +96,8 @@ std::string spec_to_json(const SessionSpec& spec) {
                    {"exec_ms", limits.exec_time.count()},
                    {"idle_ms", limits.idle_time.count()}};
   if (spec.seed) out["seed"] = *spec.seed;
+  if (!spec.layer.empty()) out["layer"] = spec.layer;
+  if (spec.layer_first) out["layer_first"] = 1;
   // Names only: values are never stored.
   json::array& names = out["env"].emplace_array();
   for (const auto& [name, value] : spec.env) names.emplace_back(name);
@@ -130,6 +132,8 @@ SessionSpec spec_from_json(const std::string& text) {
   limits.output_bytes = number("output_bytes", limits.output_bytes);
   limits.exec_time = std::chrono::milliseconds(number("exec_ms", 30'000));
   limits.idle_time = std::chrono::milliseconds(number("idle_ms", 1'800'000));
+  spec.layer = word("layer", "");
+  spec.layer_first = number("layer_first", 0) != 0;
   if (in->contains("seed")) spec.seed = number("seed", 0);
   if (const json::value* env = in->if_contains("env"); env != nullptr && env->is_array())
     for (const json::value& name : env->as_array())
@@ -148,7 +152,12 @@ Journal Registry::journal() {
             return ok();
           },
           [this](Execution& execution) { begun(execution); },
-          [this](Execution& execution) { ended(execution); }};
+          [this](Execution& execution) { ended(execution); },
+          [this](std::shared_ptr<Session> session, std::shared_ptr<Execution> execution,
+                 std::string wish) {
+            if (on_wish) return on_wish(session, execution, std::move(wish));
+            session->answer_input(*execution, std::nullopt);
+          }};
 }
 
 void Registry::begun(Execution& execution) {
@@ -212,6 +221,11 @@ Lifetime Registry::lifetime_at_keeper(const SessionSpec& spec) const {
 
 Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
   if (auto refusal = refuses(spec)) co_return to_error(*refusal);
+  const bool wants = spec.additional || !spec.packages.empty() || !spec.imports.empty();
+  if (provider && wants && !spec.provided) {
+    Status provided = co_await provider(&spec);
+    if (!provided) co_return std::move(provided.error());
+  }
   // Counted before it exists: others may ask meanwhile.
   const std::string owner = spec.owner;
   const Limits limits = spec.limits;
@@ -232,9 +246,19 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
     co_return std::move(opened.error());
   }
   if (fds.size() < 3) co_return Error{Code::internal, "the keeper sent no lines"};
+  if (!spec.layer.empty()) {
+    const wire::Request add = wire::AddLayer{opened->session, spec.layer};
+    backend::KeeperReply added = co_await keeper_.call(add);
+    Result<wire::Done> done = backend::expect<wire::Done>(std::move(added));
+    if (!done) {
+      keeper_.post(wire::End{opened->session});
+      co_return std::move(done.error());
+    }
+  }
   auto session =
       std::make_shared<Session>(executor_, keeper_, journal(), new_id(), std::move(spec));
   session->created_at = now_rfc3339();
+  session->notes = session->spec.package_notes;
   session->connect(opened->session, lines_from(fds), Session::Line::fresh);
   const bool kept = is_stored(session->spec);
   if (kept)
@@ -280,6 +304,30 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
   session->connect(opened->session, lines_from(fds), Session::Line::fresh);
   session->touch();
   co_return store_.set_session_engine(session->id, opened->session);
+}
+
+Task<Status> Registry::add_layer(std::shared_ptr<Session> session, std::string layer) {
+  if (session->ended || session->death) co_return not_found();
+  const wire::Request add = wire::AddLayer{session->engine, layer};
+  backend::KeeperReply reply = co_await keeper_.call(add);
+  Result<wire::Done> done = backend::expect<wire::Done>(std::move(reply));
+  if (!done) co_return std::move(done.error());
+  session->spec.layer = std::move(layer);
+  if (session->ended || !is_stored(session->spec)) co_return ok();
+  co_return store_.put_session({.id = session->id,
+                                .engine = session->engine,
+                                .keeper = instance_,
+                                .spec = spec_to_json(session->spec),
+                                .created_at = session->created_at,
+                                .state = "ready",
+                                .cause = ""});
+}
+
+std::set<std::string> Registry::layers_in_use() const {
+  std::set<std::string> used;
+  for (const auto& [id, session] : sessions_)
+    if (!session->spec.layer.empty()) used.insert(session->spec.layer);
+  return used;
 }
 
 Task<Status> Registry::end(std::shared_ptr<Session> session) {

@@ -110,9 +110,10 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
     send_message(wire::Type::resume, 0, "");
   } else {
     last_number_ = 0;
-    if (!spec.env.empty() || spec.seed)
-      send_message(wire::Type::setup, 0,
-                   wire::Setup{.environment = spec.env, .seed = spec.seed}.encode());
+    wire::Setup setup{.environment = spec.env, .seed = spec.seed};
+    if (spec.layer_first) setup.environment["VITRINE_PACKAGES"] = "first";
+    if (!setup.environment.empty() || spec.seed)
+      send_message(wire::Type::setup, 0, setup.encode());
   }
   auto self = shared_from_this();
   const auto spawn = [&](Task<void> task) {
@@ -399,6 +400,9 @@ void Session::take(const wire::Message& message) {
       Result<wire::InputRequest> request = wire::InputRequest::decode(message.payload);
       if (!request) return break_off(request.error());
       drain_pipes();
+      if (request->prompt.starts_with(kPackageQuestion))
+        return journal_.wants(shared_from_this(), current_,
+                              request->prompt.substr(kPackageQuestion.size()));
       return current_->add_input({std::move(request->prompt), request->password});
     }
     case wire::Type::finished: {

@@ -37,6 +37,14 @@ struct SessionSpec {
   std::optional<std::uint64_t> seed;
   std::string policy = "native";
   std::string isolation = "process";
+  std::vector<std::string> packages;       // requirement strings, as asked for
+  std::vector<std::string> imports;        // module names, as asked for
+  bool allow_sdist = false;
+  bool provided = false;                   // they have been seen to
+  bool additional = false;                 // it also gets what ADDITIONAL_IMPORTS names
+  std::string layer;                       // of packages, model/layer.h; "" = none
+  bool layer_first = false;                // it comes before the image's own versions
+  std::vector<std::string> package_notes;  // about them
 };
 
 // What the worker's descriptors are for, in the order the keeper hands them over.
@@ -48,13 +56,21 @@ struct Lines {
   Fd peak = {};
 };
 
+class Session;
+
 // Called when an execution begins and when it ends, before anybody is told; `admit` before it is
 // queued.
 struct Journal {
   std::function<Status(const std::string& owner)> admit;
   std::function<void(Execution&)> begun;
   std::function<void(Execution&)> ended;
+  // The code of this execution wants packages: `wish` is JSON of the worker's. It is answered as an
+  // input would be.
+  std::function<void(std::shared_ptr<Session>, std::shared_ptr<Execution>, std::string wish)> wants;
 };
+
+// A question that begins so is for us, and not for a person.
+inline constexpr std::string_view kPackageQuestion{"\0vitrine-packages ", 18};
 
 class Session : public std::enable_shared_from_this<Session> {
  public:

@@ -6,6 +6,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "api/render.h"
+#include "session/provision.h"
 
 namespace vitrine::api::openenv {
 
@@ -93,6 +94,8 @@ Task<Result<std::shared_ptr<Session>>> Environment::create() {
   spec.limits.output_bytes = kOutput;
   spec.seed = wishes_.seed;
   if (wishes_.seed) spec.variant = Variant::seeded;
+  spec.additional = true;
+  session::add_imports(wishes_.imports, spec);
   Result<std::shared_ptr<Session>> made = co_await registry_.create(spec);
   if (made || made.error().code != Code::unavailable || !session_) co_return made;
   std::shared_ptr<Session> old = let_go();  // full: its own place is the one to take

@@ -213,6 +213,18 @@ std::variant<Reset, Mistakes> read_reset(const json::object& object, const json:
                           json::object{{"max_length", kMaxName}}});
     else reset.episode = std::string(episode->as_string());
   }
+  const json::value* imports = object.if_contains("additional_imports");
+  if (imports != nullptr && !imports->is_null()) {
+    const json::array* list = imports->if_array();
+    bool good = list != nullptr && list->size() <= 100;
+    for (std::size_t i = 0; good && i < list->size(); ++i) {
+      good = (*list)[i].is_string() && (*list)[i].as_string().size() <= kMaxName;
+      if (good) reset.imports.emplace_back((*list)[i].as_string());
+    }
+    if (!good)
+      mistakes.push_back({"list_type", at(prefix, "additional_imports"),
+                          "Input should be a list of at most 100 names", *imports, {}});
+  }
   read_wishes(object, prefix, reset.wishes, mistakes);
   if (!mistakes.empty()) return mistakes;
   return reset;

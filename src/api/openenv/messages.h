@@ -51,6 +51,7 @@ struct Reset {
   std::optional<std::uint64_t> seed;
   std::optional<std::string> episode;
   Wishes wishes;  // of every step
+  std::vector<std::string> imports = {};  // modules, or requirement strings
 };
 // `prefix`: where the object stands in what was sent, for the mistakes' places.
 std::variant<Reset, Mistakes> read_reset(const json::object& object, const json::array& prefix);

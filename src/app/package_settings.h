@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where packages come from, as the operator or pip's configuration say; written down for the front.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "app/serve_settings.h"
+
+namespace vitrine::app {
+
+struct PackagePlaces {
+  std::string file;    // JSON for the front, in its directory, mode 0600: it may hold credentials
+  std::string wheels;  // a directory for the keeper; "" = none
+};
+
+// `front` owns the file where the server is started as root.
+Result<PackagePlaces> packages_for_front(const Settings& settings, const std::string& data, uid_t front);
+
+}  // namespace vitrine::app
