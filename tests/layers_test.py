@@ -19,6 +19,8 @@ SHARED = ["base", "model", "wire"]
 PRIVILEGED = ["jail", "keeper", "zygote"]
 FRONT = ["store", "backend", "display", "packages", "session", "api", "app"]
 ALONE = ["init"]
+# The network proxy of a session: hostile bytes, no privilege.
+PROXY = ["egress"]
 
 # layer -> the layers it may include, besides itself
 ALLOWED = {
@@ -26,6 +28,7 @@ ALLOWED = {
     **{layer: set(SHARED + PRIVILEGED[:i]) for i, layer in enumerate(PRIVILEGED)},
     **{layer: set(SHARED + FRONT[:i]) for i, layer in enumerate(FRONT)},
     **{layer: set() for layer in ALONE},
+    **{layer: set(SHARED) for layer in PROXY},
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
@@ -83,8 +86,9 @@ def libraries(program: Path) -> set[str]:
 RUNTIME = {"libstdc++", "libgcc_s", "libm", "libc", "ld-linux-x86-64", "ld-linux-aarch64"}
 BOOST_JSON = {"libboost_json", "libboost_container"}
 PROGRAMS = {
-    "vitrine-front": (PRIVILEGED, RUNTIME | BOOST_JSON | {"libsqlite3"}),
-    "vitrine-keeper": ([*FRONT, "zygote"], RUNTIME | {"libseccomp"}),
+    "vitrine-front": ([*PRIVILEGED, *PROXY], RUNTIME | BOOST_JSON | {"libsqlite3"}),
+    "vitrine-keeper": ([*FRONT, *PROXY, "zygote"], RUNTIME | {"libseccomp"}),
+    "vitrine-egress": ([*FRONT, *PRIVILEGED], RUNTIME | {"libseccomp"}),
     "vitrine": (
         [*PRIVILEGED, "store", "backend", "session", "api"],
         RUNTIME | BOOST_JSON | {"libedit"},

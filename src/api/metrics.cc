@@ -92,6 +92,12 @@ std::string Metrics::text(const session::Registry& registry, const Server& serve
   line(out, "vitrine_sessions_refused_total", "", static_cast<double>(counters.refused));
   head(out, "vitrine_session_deaths_total", "counter", "Workers that died.");
   line(out, "vitrine_session_deaths_total", "", static_cast<double>(counters.deaths));
+  head(out, "vitrine_egress_decisions_total", "counter",
+       "Connections that session code asked the network proxy for, by decision.");
+  for (std::size_t i = 0; i < counters.network.size(); ++i)
+    line(out, "vitrine_egress_decisions_total",
+         "decision=\"" + std::string(to_string(static_cast<NetworkDecision>(i))) + "\"",
+         static_cast<double>(counters.network[i]));
   head(out, "vitrine_execution_seconds", "histogram", "Wall time of executions, by outcome.");
   for (std::size_t i = 0; i < executions_.size(); ++i)
     out +=

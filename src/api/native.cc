@@ -406,7 +406,8 @@ Task<void> Native::info(Exchange& exchange) {
     for (const char* name : {"keeper", "front", "builder", "foundation"})
       processes[name] = (*known)[name];
     out["processes"] = std::move(processes);
-    for (const char* name : {"python", "isolation", "pools", "zygotes"}) out[name] = (*known)[name];
+    for (const char* name : {"python", "isolation", "egress", "pools", "zygotes"})
+      out[name] = (*known)[name];
   }
   out["sessions"] =
       exchange.identity->is_named() ? registry.list(*exchange.identity).size() : registry.count();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/native_requests.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 
@@ -15,6 +16,7 @@ constexpr std::size_t kMaxCode = 8u << 20;
 constexpr std::size_t kMaxStdin = 4u << 20;
 constexpr std::size_t kMaxNames = 100;        // of packages or modules
 constexpr std::size_t kMaxName = 1000;        // what is longer is no name, whoever reads it
+constexpr std::size_t kProxyVariables = 8;
 
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000 + 0.5));
@@ -67,6 +69,32 @@ std::vector<std::string> names(Fields& fields, const char* field) {
   return out;
 }
 
+void read_network(Fields& outer, session::SessionSpec& spec) {
+  const json::object* object = outer.object("network");
+  if (object == nullptr) return;
+  Fields fields(*object, "network.");
+  Network network;
+  const json::array* rules = fields.array("allow");
+  if (rules == nullptr) {
+    fields.fail("allow", "it is missing",
+                "name the hosts that the session may reach: {\"allow\": [\"example.org\"]}");
+  } else {
+    for (const json::value& rule : *rules) {
+      if (!rule.is_string() || network.allow.size() > kMaxNetworkRules) continue;
+      network.allow.emplace_back(rule.as_string());
+    }
+    Status valid = network.validate();
+    if (network.allow.size() < std::min(rules->size(), kMaxNetworkRules + 1))
+      fields.fail("allow", "it holds something that is no string", "send a list of strings");
+    else if (!valid) fields.fail("allow", valid.error().message, valid.error().remedy);
+  }
+  if (auto problem = fields.problem()) return outer.adopt(std::move(*problem));
+  if (spec.env.size() > wire::kMaxEnvironment - kProxyVariables)
+    return outer.fail("env", "it has more than 248 variables, and a network needs eight",
+                      "send fewer");
+  spec.network = std::move(network);
+}
+
 }  // namespace
 
 void read_packages(Fields& fields, session::SessionSpec& spec) {
@@ -90,6 +118,7 @@ void read_session(Fields& fields, session::SessionSpec& spec) {
   if (fields.object("display") != nullptr)
     fields.fail("display", "this version has no display", "leave it out");
   read_limits(fields, spec.limits);
+  read_network(fields, spec);
 }
 
 void read_exec(Fields& fields, ExecRequest& request) {

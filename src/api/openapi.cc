@@ -13,6 +13,20 @@ json::object text(const char* description) {
   return {{"type", "string"}, {"description", description}};
 }
 
+json::object schema_network_entry() {
+  return {{"type", "object"},
+          {"properties",
+           json::object{
+               {"host", text("as it was asked for")},
+               {"port", json::object{{"type", "integer"}}},
+               {"decision", json::object{{"type", "string"},
+                                         {"enum", json::array{"allowed", "refused", "failed"}}}},
+               {"reason", text("for people and models")},
+               {"address", json::object{{"type", json::array{"string", "null"}}}},
+               {"sent", json::object{{"type", "integer"}}},
+               {"received", json::object{{"type", "integer"}}}}}};
+}
+
 json::object schema_execution() {
   return {
       {"type", "object"},
@@ -33,7 +47,9 @@ json::object schema_execution() {
            {"error", json::object{{"type", json::array{"object", "null"}}}},
            {"state_kept", json::object{{"type", "boolean"}}},
            {"notes", json::object{{"type", "array"}}},
-           {"usage", json::object{{"type", "object"}}}}}};
+           {"usage", json::object{{"type", "object"}}},
+           {"network", json::object{{"type", "array"}, {"items", schema_network_entry()}}},
+           {"network_omitted", json::object{{"type", "integer"}}}}}};
 }
 
 json::object schema_exec() {
@@ -70,6 +86,17 @@ json::object schema_session() {
                {"env", json::object{{"type", "object"}}},
                {"seed", json::object{{"type", "integer"}}},
                {"display", json::object{{"type", "object"}}},
+               {"network",
+                json::object{
+                    {"type", "object"},
+                    {"required", json::array{"allow"}},
+                    {"additionalProperties", false},
+                    {"properties",
+                     json::object{{"allow", json::object{{"type", "array"},
+                                                         {"minItems", 1},
+                                                         {"maxItems", 64},
+                                                         {"items", text("HOST or HOST:PORT; see "
+                                                                        "docs/network.md")}}}}}}},
                {"limits", json::object{{"type", "object"}, {"properties", std::move(limits)}}}}}};
 }
 

@@ -51,6 +51,20 @@ json::value error_value(const std::optional<ExecError>& error) {
       {"name", error->name}, {"value", error->value}, {"traceback", error->traceback}};
 }
 
+std::string network_json(const std::vector<NetworkEntry>& entries) {
+  json::array out;
+  for (const NetworkEntry& entry : entries)
+    out.push_back(json::object{
+        {"host", entry.host},
+        {"port", entry.port},
+        {"decision", to_string(entry.decision)},
+        {"reason", entry.reason},
+        {"address", entry.address.empty() ? json::value(nullptr) : json::value(entry.address)},
+        {"sent", entry.sent},
+        {"received", entry.received}});
+  return json::serialize(out);
+}
+
 }  // namespace
 
 std::string base64(std::string_view bytes) {
@@ -91,8 +105,11 @@ std::string execution_json(const ExecRecord& record) {
   out += ",\"notes\":" + json::serialize(notes);
   out += ",\"usage\":{\"wall_ms\":" + number(record.usage.wall_ms) +
          ",\"cpu_ms\":" + number(record.usage.cpu_ms) +
-         ",\"peak_memory_kb\":" + std::to_string(record.usage.peak_memory_kb) + "}}";
-  return out;
+         ",\"peak_memory_kb\":" + std::to_string(record.usage.peak_memory_kb) + "}";
+  if (record.network)
+    out += ",\"network\":" + network_json(*record.network) +
+           ",\"network_omitted\":" + std::to_string(record.network_omitted);
+  return out + "}";
 }
 
 std::string limits_json(const Limits& limits) {
@@ -120,6 +137,11 @@ std::string session_json(const session::Session& session) {
                     ",\"policy\":" + quoted(session.spec.policy) + ",\"created_at\":\"" +
                     session.created_at + "\",\"limits\":" + limits_json(session.spec.limits) +
                     ",\"notes\":" + json::serialize(notes);
+  if (session.spec.network) {
+    json::array rules;
+    for (const std::string& rule : session.spec.network->allow) rules.push_back(json::string(rule));
+    out += ",\"network\":{\"allow\":" + json::serialize(rules) + "}";
+  }
   if (session.spec.seed) out += ",\"seed\":" + std::to_string(*session.spec.seed);
   if (session.death)
     out += ",\"death\":{\"cause\":" + quoted(to_string(session.death->cause)) +

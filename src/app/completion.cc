@@ -20,7 +20,7 @@ std::vector<Words> commands() {
   std::string serve;
   for (const Setting& setting : kSettings) serve += flag_of(setting) + " ";
   serve += "--host --config --ephemeral";
-  const std::string target = "--url --token --timeout --memory --env --image";
+  const std::string target = "--url --token --timeout --memory --env --allow --image";
   return {{"serve", "start the server", serve},
           {"run", "one sealed run in the terminal", "-c --stdin --json " + target},
           {"repl", "a sealed session, statement by statement", target},

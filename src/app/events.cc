@@ -97,6 +97,11 @@ Status add_session_fields(const Target& target, json::object& body) {
     json::array& list = body["packages"].emplace_array();
     for (const std::string& one : target.with) list.emplace_back(one);
   }
+  if (!target.allow.empty()) {
+    json::array rules;
+    for (const std::string& rule : target.allow) rules.emplace_back(rule);
+    body["network"] = json::object{{"allow", std::move(rules)}};
+  }
   if (target.env.empty()) return ok();
   json::object variables;
   for (const std::string& pair : target.env) {

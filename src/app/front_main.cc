@@ -46,6 +46,7 @@ constexpr int kReady = 5;
 constexpr std::chrono::seconds kDrain{8};
 // Stock OpenEnv clients wait 60 s for an answer.
 constexpr std::chrono::seconds kPackagePatience{25};  // and a second try after the first
+constexpr std::uint32_t kDecisionsPerSecond = 200;
 
 struct FrontOptions {
   std::string data;
@@ -157,6 +158,7 @@ class Front {
   Task<void> tend();
   void add_routes(std::uint64_t capacity);
   Task<void> drain();
+  void log_decision(const std::string& session, const NetworkEntry& entry);
 
   asio::io_context& context_;
   FrontOptions options_;
@@ -170,7 +172,20 @@ class Front {
   api::Metrics metrics_;
   std::optional<api::Server> server_;
   int exit_code_ = 0;
+  std::uint32_t decisions_left_ = kDecisionsPerSecond;  // that may be logged in this second
+  std::uint64_t decisions_unlogged_ = 0;
 };
+
+// Session code must not fill the disk: what comes too fast is counted.
+void Front::log_decision(const std::string& session, const NetworkEntry& entry) {
+  if (decisions_left_ == 0) return static_cast<void>(++decisions_unlogged_);
+  --decisions_left_;
+  log_line("info front: network session=" + session + " host=" +
+           json::serialize(json::string(entry.host)) + " port=" + std::to_string(entry.port) +
+           " decision=" + std::string(to_string(entry.decision)) +
+           " address=" + (entry.address.empty() ? "none" : entry.address) +
+           " reason=" + json::serialize(json::string(entry.reason)));
+}
 
 void Front::add_routes(std::uint64_t capacity) {
   const auto get = [&](const char* pattern, const char* summary, api::Access access,
@@ -243,6 +258,9 @@ Status Front::start() {
   registry_.provider = [this](session::SessionSpec* spec) {
     return provisioner_.provide_in_time(spec, kPackagePatience);
   };
+  registry_.on_decided = [this](const std::string& session, const NetworkEntry& entry) {
+    log_decision(session, entry);
+  };
   asio::co_spawn(context_, run(), asio::detached);
   return ok();
 }
@@ -253,6 +271,10 @@ Task<void> Front::tend() {
     timer.expires_after(std::chrono::seconds(1));
     co_await timer.async_wait(asio::use_awaitable);
     registry_.rest_idle();
+    if (decisions_unlogged_ > 0)
+      log_line("warning front: network decisions that came too fast to be logged: " +
+               std::to_string(std::exchange(decisions_unlogged_, 0)));
+    decisions_left_ = kDecisionsPerSecond;
   }
 }
 

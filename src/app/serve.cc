@@ -227,6 +227,11 @@ int serve(const ServeOptions& options) {
       if (setting.name == std::string(name) && settings.values.contains(name))
         words.insert(words.end(), {flag_of(setting), settings.values.at(name)});
   if (!packages->wheels.empty()) words.insert(words.end(), {"--wheels", packages->wheels});
+  // Whoever may make sessions without a token must not get our address for the asking.
+  words.insert(words.end(), {"--egress", settings.get("egress", auth == "none" ? "off" : "on")});
+  if (settings.values.contains("egress_allow_private"))
+    words.insert(words.end(),
+                 {"--egress-allow-private", settings.values.at("egress_allow_private")});
   if (options.ephemeral) words.emplace_back("--ephemeral");
   words.insert(words.end(), {"--", "--data", data, "--auth", auth, "--reward", *rules});
   words.insert(words.end(), {"--packages", packages->file});

@@ -9,6 +9,7 @@
 #include <charconv>
 
 #include "base/fd.h"
+#include "model/network.h"
 
 namespace vitrine::app {
 
@@ -150,6 +151,16 @@ Status validate(const Settings& settings) {
     if ((name == "index_url" || name == "extra_index_url") && value != "none" &&
         !value.starts_with("https://") && !value.starts_with("http://"))
       return wrong(name, value, "is not a URL", "give the URL of a simple index, or none");
+    if (name == "egress" && value != "on" && value != "off")
+      return wrong(name, value, "is neither on nor off", "use one of these");
+    if (name == "egress_allow_private")
+      for (std::size_t from = 0; from <= value.size();) {
+        const std::size_t comma = std::min(value.find(',', from), value.size());
+        const std::string one = value.substr(from, comma - from);
+        if (Result<AddressRange> range = parse_address_range(one); !range)
+          return wrong(name, one, "is not a network", range.error().remedy);
+        from = comma + 1;
+      }
     if (name == "name" && !is_name(value))
       return wrong(name, value, "is not a plain name", "use 1 to 64 letters, digits, - and _");
   }

@@ -49,6 +49,12 @@ inline constexpr std::array kSettings{
     Setting{"layer_mb", Kind::whole, "N", "packages of one session at most [1024]", 1, 1 << 20},
     Setting{"layers_mb", Kind::whole, "N", "all packages kept at most [8192]", 1, 1 << 30},
     Setting{"install_timeout", Kind::whole, "S", "seconds for one installation [300]", 1, 86'400},
+    Setting{"egress", Kind::text, "on|off",
+            "whether a session may ask for a network [on; "
+            "off with --auth none]"},
+    Setting{"egress_allow_private", Kind::text, "NET[,NET...]",
+            "private networks that sessions may "
+            "ask for, such as 10.1.0.0/16 [none]"},
     Setting{"name", Kind::text, "NAME", "of its cgroups [from the data directory]"},
 };
 

@@ -71,6 +71,9 @@ void add_target(CLI::App& command, Target& target) {
       ->type_size(1)
       ->allow_extra_args(false)
       ->option_text("REQUIREMENT");
+  command.add_option("--allow", target.allow, "HOST[:PORT] it may reach, again for more [none]")
+      ->type_size(1)
+      ->allow_extra_args(false);
   command.add_option("--image", target.image, "runtime image of a private server");
 }
 

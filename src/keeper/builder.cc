@@ -7,6 +7,7 @@
 #include <linux/magic.h>
 #include <linux/sched.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -32,7 +33,12 @@ namespace vitrine::keeper {
 
 namespace {
 
-enum class Verb : std::uint8_t { build_shell = 1, start_zygote = 2, add_layer = 3 };
+enum class Verb : std::uint8_t {
+  build_shell = 1,
+  start_zygote = 2,
+  listen_inside = 3,
+  add_layer = 4,
+};
 
 constexpr int kAbove = 200;  // descriptors that survive a sweep of the lower ones are moved here
 
@@ -266,10 +272,50 @@ Result<pid_t> clone_zygote(const StartZygote& request, const std::vector<Fd>& fd
   return pid;
 }
 
+Result<Fd> listen_on_loopback(std::uint16_t port) {
+  Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int yes = 1;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  constexpr int kBacklog = 64;
+  if (!socket || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(socket.get(), kBacklog) != 0)
+    return Error::from_errno("listening inside a session");
+  return socket;
+}
+
+// In the network namespace of the shell whose init is given. This process holds none of them longer
+// than it must: a namespace lives as long as somebody is in it.
+Result<Fd> listen_inside(int init, std::uint16_t port, int proc) {
+  const Fd own(::openat(proc, "self/ns/net", O_RDONLY | O_CLOEXEC));
+  if (!own) return Error::from_errno("opening the own network namespace");
+  if (::setns(init, CLONE_NEWNET) != 0)
+    return Error::from_errno("entering a session's network namespace");
+  Result<Fd> listener = listen_on_loopback(port);
+  // A builder that has made no shell yet is in the host's, and may not go back there.
+  if (::setns(own.get(), CLONE_NEWNET) != 0 && ::unshare(CLONE_NEWNET) != 0) ::_exit(125);
+  return listener;
+}
+
+void serve_listener(int control, const Packet& packet, std::uint64_t what, std::uint16_t port,
+                    int proc) {
+  Result<Fd> listener = packet.fds.size() == 1
+                            ? listen_inside(packet.fds[0].get(), port, proc)
+                            : Error{Code::invalid_argument, "no shell was named"};
+  wire::Writer out;
+  out.u64(what).u8(listener ? 1 : 0).bytes(listener ? "" : listener.error().pack());
+  const std::vector<int> fds = listener ? std::vector<int>{listener->get()} : std::vector<int>{};
+  if (!send_packet(control, out.take(), fds)) ::_exit(0);
+}
+
 void serve_one(int control, const Packet& packet, const BuilderConfig& config, int proc) {
   wire::Reader in(packet.bytes);
   const Verb verb{in.u8()};
   const std::uint64_t what = in.u64();
+  if (verb == Verb::listen_inside) return serve_listener(control, packet, what, in.u16(), proc);
   Result<pid_t> pid = Error{Code::invalid_argument, "unknown verb"};
   if (verb == Verb::build_shell) {
     BuildShell request{.shell = what};
@@ -541,12 +587,19 @@ Status send_add_layer(int control, const AddLayer& request, int init) {
   return send_packet(control, out.take(), {init}, Wait::dont);
 }
 
+Status send_listen_inside(int control, const ListenInside& request, int init) {
+  wire::Writer out;
+  out.u8(static_cast<std::uint8_t>(Verb::listen_inside)).u64(request.what).u16(request.port);
+  return send_packet(control, out.take(), {init}, Wait::dont);
+}
+
 Result<Cloned> receive_cloned(int control) {
-  Result<Packet> packet = receive_packet(control, 4096, 0, Wait::dont);
+  Result<Packet> packet = receive_packet(control, 4096, 1, Wait::dont);
   if (!packet) return std::move(packet.error());
   wire::Reader in(packet->bytes);
   Cloned cloned{.what = in.u64()};
   if (in.u8() == 1) cloned.pid = packet->pid;
+  if (!packet->fds.empty()) cloned.listener = std::move(packet->fds[0]);
   const std::string error = in.text();
   if (cloned.pid < 0) cloned.error = Error::unpack(error);
   if (!in.complete()) return Error{Code::internal, "the builder answered nonsense"};

@@ -74,12 +74,17 @@ struct AddLayer {  // fds: pidfd of the shell's init
   std::uint64_t request = 0;
   std::string layer;
 };
+struct ListenInside {  // fds: pidfd of a shell's init, whose network namespace it is
+  std::uint64_t what = 0;
+  std::uint16_t port = 0;  // on 127.0.0.1
+};
 
 // builder -> keeper: the process exists, its ids are mapped, and it waits for GO on its channel.
 // pid < 0: it could not be made, `error` says why.
 struct Cloned {
-  std::uint64_t what = 0;  // shell or zygote number
+  std::uint64_t what = 0;  // shell, zygote or listener number
   std::int32_t pid = -1;
+  Fd listener = {};  // to ListenInside
   Error error = {};
 };
 
@@ -87,6 +92,7 @@ Status send_build_shell(int control, const BuildShell& request, const std::vecto
 Status send_start_zygote(int control, const StartZygote& request, int socket, int zygote_filter,
                          int worker_filter);
 Status send_add_layer(int control, const AddLayer& request, int init);
+Status send_listen_inside(int control, const ListenInside& request, int init);
 Result<Cloned> receive_cloned(int control);
 
 // Descriptor numbers a zygote finds.

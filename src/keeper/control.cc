@@ -263,6 +263,7 @@ void Control::answer_opened(std::uint64_t id, std::uint32_t number,
   std::vector<int> fds = sessions_->descriptors(opened->session);
   const std::vector<Fd> meters = sessions_->meters(opened->session);
   for (const Fd& meter : meters) fds.push_back(meter.get());
+  for (int fd : sessions_->network(opened->session)) fds.push_back(fd);
   send(id, wire::encode_reply(number, *opened), fds);
 }
 

@@ -90,6 +90,7 @@ struct Keeper {
   std::optional<Shells> shells;
   std::optional<Zygotes> zygotes;
   std::optional<Rooms> rooms;
+  std::optional<Egress> egress;
   std::optional<Sessions> sessions;
   std::optional<Control> control;
   std::optional<Front> front;
@@ -251,8 +252,16 @@ Status Keeper::start(const Options& chosen) {
                                .children_per_zygote = options.children_per_zygote});
   rooms.emplace(loop, reaper, *shells, *zygotes, options.pool);
   rooms->inject_faults([this] { return fault_numbers(options).second; });
+  std::optional<uid_t> proxies;  // after the front's
+  if (root) proxies = options.uid_base + kOuterIds + 1;
+  egress.emplace(loop, reaper, *shells,
+                 EgressConfig{.on = options.egress,
+                              .program = options.egress_program,
+                              .private_ = options.egress_private,
+                              .first_user = proxies});
+  if (Status s = egress->prepare(); !s) return s;
   sessions.emplace(
-      loop, *rooms, options.capacity,
+      loop, *rooms, *egress, options.capacity,
       [this](std::uint64_t owner, const wire::Event& event) { control->notify(owner, event); },
       [this](std::uint64_t owner) { return control->connected(owner); });
   control->serve(*sessions);
@@ -360,6 +369,8 @@ std::string Keeper::info() const {
          ",\"processes\":" + offer(host.pids, "rlimit") +
          ",\"cpu\":" + offer(host.cpu, "none, best effort") +
          ",\"landlock_abi\":" + std::to_string(landlock) + "}" +
+         ",\"egress\":{\"on\":" + (egress->on() ? "true" : "false") +
+         ",\"proxies\":" + std::to_string(egress->alive()) + "}" +
          ",\"sessions\":" + std::to_string(sessions->count()) +
          ",\"capacity\":" + std::to_string(options.capacity) +
          ",\"shells\":" + std::to_string(shells->alive()) +

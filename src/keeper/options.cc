@@ -3,10 +3,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <climits>
 #include <string_view>
+
+#include "model/network.h"
 
 namespace vitrine::keeper {
 
@@ -35,6 +38,22 @@ Status number(std::string_view option, std::string_view text, T least, T most, T
   return ok();
 }
 
+Status set_private(Options& options, std::string_view list) {
+  constexpr std::size_t kMost = 256;
+  options.egress_private.clear();
+  for (std::size_t from = 0; from <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', from), list.size());
+    const std::string_view one = list.substr(from, comma - from);
+    if (Result<AddressRange> range = parse_address_range(one); !range)
+      return std::move(range.error()).during("--egress-allow-private");
+    if (options.egress_private.size() == kMost)
+      return Error{Code::invalid_argument, "--egress-allow-private has more than 256 networks"};
+    options.egress_private.emplace_back(one);
+    from = comma + 1;
+  }
+  return ok();
+}
+
 Status set(Options& options, std::string_view name, const std::string& value) {
   if (name == "--control") return options.control = value, ok();
   if (name == "--front") return options.front = value, ok();
@@ -44,6 +63,15 @@ Status set(Options& options, std::string_view name, const std::string& value) {
   if (name == "--image") return options.image = value, ok();
   if (name == "--runtime") return options.runtime = value, ok();
   if (name == "--init") return options.init = value, ok();
+  if (name == "--egress-program") return options.egress_program = value, ok();
+  if (name == "--egress") {
+    if (value != "on" && value != "off")
+      return Error{.code = Code::invalid_argument,
+                   .message = "--egress '" + value + "' is neither on nor off",
+                   .remedy = "see --help"};
+    return options.egress = value == "on", ok();
+  }
+  if (name == "--egress-allow-private") return set_private(options, value);
   if (name == "--name") {
     const bool plain = !value.empty() && value.size() <= 64 &&
                        value.find_first_not_of(
@@ -84,6 +112,7 @@ Result<Options> parse_options(int argc, char** argv) {
   options.image = here + "/../../image";
   options.runtime = here + "/../runtime";
   options.init = here + "/vitrine-init";
+  options.egress_program = here + "/vitrine-egress";
   for (int i = 1; i < argc; ++i) {
     std::string name = argv[i];
     if (name == "--help" || name == "-h") {
@@ -143,6 +172,9 @@ usage: vitrine-keeper --control PATH [options]
   --image DIR              runtime image (default: beside the build, made by ./dev image)
   --runtime DIR            what is laid over the image (default: beside the program)
   --init FILE              the vitrine-init program (default: beside the program)
+  --egress on|off          whether a session may ask for a network [on]
+  --egress-allow-private NET[,NET...]  private networks that sessions may ask for [none]
+  --egress-program FILE    the vitrine-egress program (default: beside the program)
   --name NAME              names this keeper's cgroups; unique among keepers of a host [default]
   --pool N                 rehearsed workers that wait, numpy/pandas/pyplot loaded [4]
   --pool-bare N            the same with nothing imported [0]

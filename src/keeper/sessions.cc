@@ -22,10 +22,11 @@ Error no_such_session() {
 
 }  // namespace
 
-Sessions::Sessions(Loop& loop, Rooms& rooms, std::uint32_t capacity, Notify notify,
+Sessions::Sessions(Loop& loop, Rooms& rooms, Egress& egress, std::uint32_t capacity, Notify notify,
                    Connected connected)
     : loop_(loop),
       rooms_(rooms),
+      egress_(egress),
       capacity_(capacity),
       notify_(std::move(notify)),
       connected_(std::move(connected)) {}
@@ -51,6 +52,9 @@ Result<Sessions::Session*> Sessions::find_live(std::uint64_t id) {
 
 void Sessions::create(const wire::Create& request, std::uint64_t owner, Opened opened) {
   if (Status valid = request.limits.validate(); !valid) return opened(std::move(valid.error()));
+  if (request.network)
+    if (Status allowed = egress_.check(*request.network); !allowed)
+      return opened(std::move(allowed.error()));
   if (stopping_ || sessions_.size() >= capacity_)
     return opened(Error{.code = Code::unavailable,
                         .message = stopping_ ? "the keeper is stopping" : "all sessions are taken",
@@ -75,34 +79,69 @@ void Sessions::lay(std::uint64_t id, std::shared_ptr<Rooms::Taken> taken, const 
   rooms_.add_layer(room, sessions_.at(id).layer, [this, id, taken, opened](Status laid) {
     if (laid && taken->room->death) laid = Error{Code::unavailable, "the worker died"};
     if (laid) return filled(id, std::move(*taken), opened);
-    rooms_.give_back(std::move(taken->room), {});
-    filled(id, std::move(laid.error()).during("adding packages"), opened);
+    give_up(id, std::move(laid.error()).during("adding packages"), std::move(taken->room), {}, opened);
   });
+}
+
+// A client that left before it was told the number cannot be missing the session.
+bool Sessions::is_unwanted(const Session& session) const {
+  const bool unknown = !session.announced && !connected_(session.owner);
+  return session.after_fill || stopping_ || unknown;
+}
+
+void Sessions::leave(std::unique_ptr<Room> room, std::unique_ptr<Proxy> proxy,
+                     std::function<void()> gone) {
+  if (!proxy) return rooms_.give_back(std::move(room), std::move(gone));
+  room->lifetime = Lifetime::session;  // what had a network is not used again
+  auto kept = std::make_shared<std::unique_ptr<Room>>(std::move(room));
+  egress_.close(std::move(proxy),
+                [this, kept, gone = std::move(gone)] { rooms_.give_back(std::move(*kept), gone); });
+}
+
+// Of a session that is not to be, after all; `room` may be none.
+void Sessions::give_up(std::uint64_t id, Error error, std::unique_ptr<Room> room,
+                       std::unique_ptr<Proxy> proxy, const Opened& opened) {
+  const Done done = std::move(sessions_.at(id).after_fill);
+  sessions_.erase(id);
+  opened(std::move(error));
+  const auto gone = [done] {
+    if (done) done(ok());
+  };
+  if (!room) return gone();
+  leave(std::move(room), std::move(proxy), gone);
 }
 
 // A session without a room is never ended otherwise, so it is still there.
 void Sessions::filled(std::uint64_t id, Result<Rooms::Taken> taken, const Opened& opened) {
   Session& session = sessions_.at(id);
-  const Done done = std::move(session.after_fill);
-  if (!taken) {
-    sessions_.erase(id);
-    opened(std::move(taken.error()));
-    if (done) done(ok());
-    return;
-  }
-  // A client that left before it was told the number cannot be missing the session.
-  const bool unknown = !session.announced && !connected_(session.owner);
-  if (done || stopping_ || unknown) {
-    sessions_.erase(id);
-    opened(Error{Code::unavailable, "the session was ended meanwhile"});
-    rooms_.give_back(std::move(taken->room), [done] {
-      if (done) done(ok());
-    });
-    return;
-  }
+  if (!taken) return give_up(id, std::move(taken.error()), {}, {}, opened);
+  if (is_unwanted(session))
+    return give_up(id, Error{Code::unavailable, "the session was ended meanwhile"},
+                   std::move(taken->room), {}, opened);
+  if (session.request.network) return open_network(id, std::move(*taken), opened);
   move_in(session, std::move(taken->room));
   session.announced = true;
   opened(wire::Opened{id, taken->source});
+}
+
+void Sessions::open_network(std::uint64_t id, Rooms::Taken taken, Opened opened) {
+  auto kept = std::make_shared<Rooms::Taken>(std::move(taken));
+  kept->room->lifetime = Lifetime::session;
+  const auto then = [this, id, kept,
+                     opened = std::move(opened)](Result<std::unique_ptr<Proxy>> proxy) {
+    if (!proxy) return give_up(id, std::move(proxy.error()), std::move(kept->room), {}, opened);
+    Session& session = sessions_.at(id);
+    if (is_unwanted(session))
+      return give_up(id, Error{Code::unavailable, "the session was ended meanwhile"},
+                     std::move(kept->room), std::move(*proxy), opened);
+    const std::optional<Death> death = kept->room->death;  // while nobody was listening
+    session.proxy = std::move(*proxy);
+    move_in(session, std::move(kept->room));
+    session.announced = true;
+    opened(wire::Opened{id, kept->source});
+    if (death) worker_ended(id, *death);
+  };
+  egress_.open(*kept->room->shell, *sessions_.at(id).request.network, then);
 }
 
 void Sessions::move_in(Session& session, std::unique_ptr<Room> room) {
@@ -128,14 +167,20 @@ void Sessions::reset(const wire::Reset& request, std::uint64_t owner, Opened ope
   unwatch_now(*session);
   const std::uint64_t id = session->id;
   std::unique_ptr<Room> old = std::move(session->room);
+  std::unique_ptr<Proxy> proxy = std::move(session->proxy);
   if (request.files == Files::wipe) {
-    rooms_.give_back(std::move(old), {});
+    leave(std::move(old), std::move(proxy), {});
     return fill(id, std::move(opened));
   }
-  rooms_.refresh(std::move(old),
-                 [this, id, opened = std::move(opened)](Result<Rooms::Taken> taken) {
-                   filled(id, std::move(taken), opened);
-                 });
+  auto kept = std::make_shared<std::unique_ptr<Room>>(std::move(old));
+  const auto refresh = [this, id, kept, opened = std::move(opened)] {
+    rooms_.refresh(std::move(*kept), [this, id, opened](Result<Rooms::Taken> taken) {
+      filled(id, std::move(taken), opened);
+    });
+  };
+  if (!proxy) return refresh();
+  // The next one listens on the same port of the same namespace.
+  egress_.close(std::move(proxy), refresh);
 }
 
 Result<wire::Opened> Sessions::attach(std::uint64_t id, std::uint64_t owner) {
@@ -160,8 +205,9 @@ void Sessions::end(std::uint64_t id, Done done) {
   }
   unwatch_now(*session);
   std::unique_ptr<Room> room = std::move(session->room);
+  std::unique_ptr<Proxy> proxy = std::move(session->proxy);
   sessions_.erase(id);
-  rooms_.give_back(std::move(room), [done = std::move(done)] { done(ok()); });
+  leave(std::move(room), std::move(proxy), [done = std::move(done)] { done(ok()); });
 }
 
 void Sessions::worker_ended(std::uint64_t id, Death death) {
@@ -174,6 +220,7 @@ void Sessions::worker_ended(std::uint64_t id, Death death) {
   if (session->killing && by_kill) death.cause = *session->killing;
   session->death = death;
   notify_(session->owner, wire::Died{id, death});
+  if (session->proxy) egress_.close(std::move(session->proxy), {});
 }
 
 Status Sessions::interrupt(std::uint64_t id, std::uint64_t execution) {
@@ -302,6 +349,12 @@ wire::Listed Sessions::list(std::uint64_t after) const {
 std::vector<int> Sessions::descriptors(std::uint64_t id) const {
   const Worker& worker = sessions_.at(id).room->worker;
   return {worker.socket.get(), worker.out.get(), worker.err.get()};
+}
+
+std::vector<int> Sessions::network(std::uint64_t id) const {
+  const Proxy* proxy = sessions_.at(id).proxy.get();
+  return proxy != nullptr ? std::vector<int>{proxy->line.get(), proxy->counters.get()}
+                          : std::vector<int>{};
 }
 
 std::vector<Fd> Sessions::meters(std::uint64_t id) const {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "keeper/egress.h"
 #include "keeper/files.h"
 #include "keeper/rooms.h"
 #include "wire/control.h"
@@ -27,7 +28,8 @@ class Sessions {
 
   using Connected = std::function<bool(std::uint64_t owner)>;
 
-  Sessions(Loop& loop, Rooms& rooms, std::uint32_t capacity, Notify notify, Connected connected);
+  Sessions(Loop& loop, Rooms& rooms, Egress& egress, std::uint32_t capacity, Notify notify,
+           Connected connected);
 
   // `opened` is called once, now or later; the descriptors are then at descriptors().
   void create(const wire::Create& request, std::uint64_t owner, Opened opened);
@@ -52,6 +54,8 @@ class Sessions {
 
   // {session socket, stdout, stderr} of a live session; plain looks.
   std::vector<int> descriptors(std::uint64_t session) const;
+  // {line, counters} of its proxy, see wire/egress.h; nothing without a network.
+  std::vector<int> network(std::uint64_t session) const;
   // What its client may measure it with; see jail::Cgroup::open_meters().
   std::vector<Fd> meters(std::uint64_t session) const;
 
@@ -63,7 +67,8 @@ class Sessions {
     std::uint64_t id = 0;
     std::uint64_t owner = 0;
     wire::Create request;
-    std::unique_ptr<Room> room = {};  // null while it is being made
+    std::unique_ptr<Room> room = {};    // null while it is being made
+    std::unique_ptr<Proxy> proxy = {};  // null without a network, and once it is dead
     std::optional<Death> death = {};
     std::optional<Cause> killing = {};  // why we are about to kill its worker
     std::uint64_t watched = 0;          // execution
@@ -79,6 +84,12 @@ class Sessions {
   void fill(std::uint64_t id, Opened opened);
   void filled(std::uint64_t id, Result<Rooms::Taken> taken, const Opened& opened);
   void lay(std::uint64_t id, std::shared_ptr<Rooms::Taken> taken, const Opened& opened);
+  void open_network(std::uint64_t id, Rooms::Taken taken, Opened opened);
+  void give_up(std::uint64_t id, Error error, std::unique_ptr<Room> room,
+               std::unique_ptr<Proxy> proxy, const Opened& opened);
+  // The proxy first: it is in the room's cgroup.
+  void leave(std::unique_ptr<Room> room, std::unique_ptr<Proxy> proxy, std::function<void()> gone);
+  bool is_unwanted(const Session& session) const;
   void move_in(Session& session, std::unique_ptr<Room> room);
   void worker_ended(std::uint64_t id, Death death);
   void deadline_passed(std::uint64_t id);
@@ -88,6 +99,7 @@ class Sessions {
 
   Loop& loop_;
   Rooms& rooms_;
+  Egress& egress_;
   std::uint32_t capacity_;
   Notify notify_;
   Connected connected_;

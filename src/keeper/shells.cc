@@ -68,6 +68,8 @@ void Shells::builder_died() {
   for (auto& [id, cloned] : zygotes) cloned(Error{Code::unavailable, "the builder died"});
   auto layering = std::exchange(layering_, {});
   for (auto& [id, done] : layering) done(Error{Code::unavailable, "the builder died"});
+  auto listeners = std::exchange(listeners_, {});
+  for (auto& [id, listening] : listeners) listening(Error{Code::unavailable, "the builder died"});
   restart();
 }
 
@@ -177,6 +179,11 @@ void Shells::read_builder() {
   if (auto layer = layering_.extract(cloned->what)) {
     if (cloned->pid < 0) layer.mapped()(std::move(cloned->error));
     else layer.mapped()(ok());
+    return;
+  }
+  if (auto waiting = listeners_.extract(cloned->what)) {
+    if (cloned->listener) waiting.mapped()(std::move(cloned->listener));
+    else waiting.mapped()(std::move(cloned->error));
     return;
   }
   auto found = building_.find(cloned->what);
@@ -290,6 +297,22 @@ void Shells::clean_up(std::unique_ptr<Shell> shell, std::function<void()> gone) 
   const int init = shell->init;
   std::shared_ptr<Shell> last = std::move(shell);
   reaper_.watch(init, [finish, last](Ending) { finish(*last); });
+}
+
+void Shells::listen(const Shell& shell, std::uint16_t port,
+                    std::function<void(Result<Fd>)> listening) {
+  const std::uint64_t id = ++last_id_;
+  Fd init;
+  if (!shell.init_gone) init = Fd(static_cast<int>(::syscall(SYS_pidfd_open, shell.init, 0)));
+  Status sent = Error{Code::unavailable, "the builder is starting"};
+  if (!init) sent = Error{Code::unavailable, "the shell is gone"};
+  else if (builder_.control)
+    sent = send_listen_inside(builder_.control.get(), {.what = id, .port = port}, init.get());
+  if (!sent) {
+    loop_.after({}, [listening = std::move(listening), error = sent.error()] { listening(error); });
+    return;
+  }
+  listeners_[id] = std::move(listening);
 }
 
 Status Shells::start_zygote(const StartZygote& request, int socket, int zygote_filter,

@@ -71,6 +71,8 @@ class Shells {
   // Mounts packages in a shell that stands; `done` is called once, later. The shell may be gone by
   // then: nothing of it is touched.
   void add_layer(const Shell& shell, const std::string& layer, std::function<void(Status)> done);
+  // A TCP socket that listens on 127.0.0.1 in the shell's network namespace; later, once.
+  void listen(const Shell& shell, std::uint16_t port, std::function<void(Result<Fd>)> listening);
 
   // With those that are being built or taken down.
   std::size_t alive() const { return shells_.size() + building_.size() + retiring_; }
@@ -118,6 +120,7 @@ class Shells {
   std::unordered_map<std::uint64_t, Build> building_;
   std::unordered_map<std::uint64_t, std::function<void(Result<int>)>> zygotes_;
   std::unordered_map<std::uint64_t, std::function<void(Status)>> layering_;
+  std::unordered_map<std::uint64_t, std::function<void(Result<Fd>)>> listeners_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Shell>> shells_;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/network.h"
 #include "model/session.h"
 
 namespace vitrine {
@@ -61,6 +62,8 @@ struct ExecRecord {
   bool state_kept = true;
   std::vector<std::string> notes;
   Usage usage;
+  std::optional<std::vector<NetworkEntry>> network = {};  // only of sessions that have one
+  std::uint64_t network_omitted = 0;                      // entries beyond those
 };
 
 // How a dead worker's execution ends (the table of outcomes in docs/outcomes.md).

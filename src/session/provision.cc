@@ -21,6 +21,7 @@ namespace {
 constexpr int kMostAtOnce = 2;              // installations; each may fill its disk limit
 constexpr std::chrono::hours kRemembered{24};  // how long an unpinned name means the same version
 constexpr std::size_t kMaxProgress = 500;
+constexpr std::size_t kMaxHosts = 8;  // that one index leads to
 
 PackageTrouble trouble(std::string code, std::string detail, std::string remedy, int status = 422) {
   return {std::move(code), std::move(detail), std::move(remedy), status};
@@ -333,7 +334,35 @@ Task<void> Provisioner::close(std::shared_ptr<Flight> flight) {
   (void)co_await registry_.end(session);
 }
 
-Task<std::optional<PackageTrouble>> Provisioner::open(std::shared_ptr<Flight> flight) {
+std::vector<std::string> Provisioner::index_hosts() const {
+  std::vector<std::string> hosts;
+  if (config_.index_url == "none") return hosts;
+  hosts.push_back(host_of(config_.index_url.empty() ? default_index_ : config_.index_url));
+  for (const std::string& extra : config_.extra_index_urls) hosts.push_back(host_of(extra));
+  std::erase_if(hosts, [](const std::string& host) { return !parse_network_rule(host); });
+  return hosts;
+}
+
+Task<std::optional<PackageTrouble>> Provisioner::find_hosts(std::shared_ptr<Flight> flight) {
+  const std::vector<std::string> known = index_hosts();
+  if (known.empty() || !hosts_.empty()) co_return std::nullopt;
+  json::object asked = job("hosts", *flight);
+  Said said = co_await ask(flight, std::move(asked));
+  if (said.trouble) co_return std::move(said.trouble);
+  std::set<std::string> hosts;
+  if (const json::value* list = said.done.if_contains("hosts"); list && list->is_array())
+    for (const json::value& one : list->as_array())
+      if (one.is_string() && hosts.size() < kMaxHosts)
+        if (std::string host(one.as_string()); parse_network_rule(host)) hosts.insert(std::move(host));
+  if (hosts.empty()) co_return std::nullopt;  // a package that is not there: uv will tell
+  hosts_.assign(hosts.begin(), hosts.end());
+  for (const std::string& host : known) hosts.erase(host);
+  if (hosts.empty()) co_return std::nullopt;
+  co_await close(flight);
+  co_return co_await open(flight, Way::index);
+}
+
+Task<std::optional<PackageTrouble>> Provisioner::open(std::shared_ptr<Flight> flight, Way way) {
   SessionSpec spec;
   spec.name = "packages";
   spec.variant = Variant::bare;
@@ -344,7 +373,13 @@ Task<std::optional<PackageTrouble>> Provisioner::open(std::shared_ptr<Flight> fl
   spec.limits.processes = 128;
   spec.limits.exec_time = std::chrono::duration_cast<std::chrono::milliseconds>(config_.time);
   if (config_.find_links) spec.layer = kWheels;
+  if (std::vector<std::string> hosts = index_hosts(); way == Way::index && !hosts.empty()) {
+    hosts.insert(hosts.end(), hosts_.begin(), hosts_.end());
+    spec.network = Network{std::move(hosts)};
+  }
   Result<std::shared_ptr<Session>> made = co_await registry_.create(std::move(spec));
+  if (!made && made.error().code != Code::unavailable && made.error().code != Code::over_limit)
+    co_return explain("offline", made.error().message);
   if (!made)
     co_return trouble("no_capacity", "there is no room to install packages: " + made.error().message,
                       "try again later", 503);
@@ -434,7 +469,7 @@ Task<bool> Provisioner::know_image() {
   if (inventory_) co_return true;
   auto flight = std::make_shared<Flight>(executor_);
   flight->latest = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  std::optional<PackageTrouble> closed = co_await open(flight);
+  std::optional<PackageTrouble> closed = co_await open(flight, Way::none);
   if (closed) co_return inventory_.has_value();
   json::object asked = job("inventory", *flight);
   Said said = co_await ask(flight, std::move(asked));
@@ -454,8 +489,10 @@ Task<bool> Provisioner::know_image() {
 }
 
 Task<Provided> Provisioner::install_in(std::shared_ptr<Flight> flight) {
-  std::optional<PackageTrouble> closed = co_await open(flight);
+  std::optional<PackageTrouble> closed = co_await open(flight, Way::index);
   if (closed) co_return refused(std::move(*closed));
+  std::optional<PackageTrouble> lost = co_await find_hosts(flight);
+  if (lost) co_return refused(std::move(*lost));
   json::object resolve = job("resolve", *flight);
   resolve["pins"] = to_array(flight->pins);
   Said said = co_await ask(flight, std::move(resolve));

@@ -96,7 +96,11 @@ class Provisioner {
   Task<void> fly(std::string key, std::shared_ptr<Flight> flight);
   Task<Provided> install(std::shared_ptr<Flight> flight);
   Task<Provided> install_in(std::shared_ptr<Flight> flight);
-  Task<std::optional<PackageTrouble>> open(std::shared_ptr<Flight> flight);
+  enum class Way { none, index };  // out of the installer's session
+  Task<std::optional<PackageTrouble>> open(std::shared_ptr<Flight> flight, Way way);
+  // Where the index keeps its files, if nobody has asked yet; the session may be another one after.
+  Task<std::optional<PackageTrouble>> find_hosts(std::shared_ptr<Flight> flight);
+  std::vector<std::string> index_hosts() const;
   Task<void> close(std::shared_ptr<Flight> flight);
   Task<Provided> fill_layer(std::shared_ptr<Flight> flight, packages::Layer layer);
   // One job of runtime/vitrine_runtime/installer.py: what it has done, or why not.

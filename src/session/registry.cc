@@ -20,8 +20,17 @@ namespace {
 // Idle sessions are frozen at half their idle time, and ended at the whole of it.
 constexpr int kFreezeFraction = 2;
 
-Lines lines_from(std::vector<Fd>& fds) {
+// How many descriptors the keeper sends at least.
+std::size_t lines_of(const SessionSpec& spec) { return spec.network ? 5 : 3; }
+
+Lines lines_from(std::vector<Fd>& fds, const SessionSpec& spec) {
   Lines lines{.socket = std::move(fds[0]), .out = std::move(fds[1]), .err = std::move(fds[2])};
+  if (spec.network) {
+    lines.counters = std::move(fds.back());
+    fds.pop_back();
+    lines.network = std::move(fds.back());
+    fds.pop_back();
+  }
   if (fds.size() >= 5) {
     lines.cpu = std::move(fds[3]);
     lines.peak = std::move(fds[4]);
@@ -98,6 +107,10 @@ std::string spec_to_json(const SessionSpec& spec) {
   if (spec.seed) out["seed"] = *spec.seed;
   if (!spec.layer.empty()) out["layer"] = spec.layer;
   if (spec.layer_first) out["layer_first"] = 1;
+  if (spec.network) {
+    json::array& rules = out["network"].emplace_array();
+    for (const std::string& rule : spec.network->allow) rules.emplace_back(rule);
+  }
   // Names only: values are never stored.
   json::array& names = out["env"].emplace_array();
   for (const auto& [name, value] : spec.env) names.emplace_back(name);
@@ -135,6 +148,12 @@ SessionSpec spec_from_json(const std::string& text) {
   spec.layer = word("layer", "");
   spec.layer_first = number("layer_first", 0) != 0;
   if (in->contains("seed")) spec.seed = number("seed", 0);
+  if (const json::value* rules = in->if_contains("network");
+      rules != nullptr && rules->is_array()) {
+    spec.network.emplace();
+    for (const json::value& rule : rules->as_array())
+      if (rule.is_string()) spec.network->allow.emplace_back(rule.as_string());
+  }
   if (const json::value* env = in->if_contains("env"); env != nullptr && env->is_array())
     for (const json::value& name : env->as_array())
       if (name.is_string()) spec.lost_env.emplace_back(name.as_string());
@@ -153,6 +172,10 @@ Journal Registry::journal() {
           },
           [this](Execution& execution) { begun(execution); },
           [this](Execution& execution) { ended(execution); },
+          [this](const std::string& session, const NetworkEntry& entry) {
+            ++counters_.network[static_cast<std::size_t>(entry.decision)];
+            if (on_decided) on_decided(session, entry);
+          },
           [this](std::shared_ptr<Session> session, std::shared_ptr<Execution> execution,
                  std::string wish) {
             if (on_wish) return on_wish(session, execution, std::move(wish));
@@ -236,8 +259,10 @@ Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
 }
 
 Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
-  const wire::Request request = wire::Create{
-      .variant = spec.variant, .lifetime = lifetime_at_keeper(spec), .limits = spec.limits};
+  const wire::Request request = wire::Create{.variant = spec.variant,
+                                             .lifetime = lifetime_at_keeper(spec),
+                                             .limits = spec.limits,
+                                             .network = spec.network};
   backend::KeeperReply reply = co_await keeper_.call(request);
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
@@ -245,7 +270,7 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
     ++counters_.refused;
     co_return std::move(opened.error());
   }
-  if (fds.size() < 3) co_return Error{Code::internal, "the keeper sent no lines"};
+  if (fds.size() < lines_of(spec)) co_return Error{Code::internal, "the keeper sent no lines"};
   if (!spec.layer.empty()) {
     const wire::Request add = wire::AddLayer{opened->session, spec.layer};
     backend::KeeperReply added = co_await keeper_.call(add);
@@ -259,7 +284,7 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
       std::make_shared<Session>(executor_, keeper_, journal(), new_id(), std::move(spec));
   session->created_at = now_rfc3339();
   session->notes = session->spec.package_notes;
-  session->connect(opened->session, lines_from(fds), Session::Line::fresh);
+  session->connect(opened->session, lines_from(fds, session->spec), Session::Line::fresh);
   const bool kept = is_stored(session->spec);
   if (kept)
     if (Status s = store_.put_session({.id = session->id,
@@ -293,7 +318,7 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
     session->death = Death{.cause = Cause::killed, .code = 9};
     co_return std::move(opened.error());
   }
-  if (session->ended || fds.size() < 3) co_return not_found();
+  if (session->ended || fds.size() < lines_of(session->spec)) co_return not_found();
   early_deaths_.erase(opened->session);
   session->notes.clear();
   if (!session->spec.lost_env.empty())
@@ -301,7 +326,7 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
         "the server was restarted since and stores no values of env: not set are " +
         boost::algorithm::join(session->spec.lost_env, ", "));
   session->frozen = false;
-  session->connect(opened->session, lines_from(fds), Session::Line::fresh);
+  session->connect(opened->session, lines_from(fds, session->spec), Session::Line::fresh);
   session->touch();
   co_return store_.set_session_engine(session->id, opened->session);
 }
@@ -439,12 +464,12 @@ Task<Status> Registry::adopt_one(const store::SessionRow& row, const wire::Liste
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
   if (session->death) co_return ok();  // while we were asking
-  if (!opened || fds.size() < 3) {
+  if (!opened || fds.size() < lines_of(session->spec)) {
     session->died(Death{.cause = Cause::killed, .code = 9});
     co_return ok();
   }
   session->deadline_passed(opened->overdue);
-  session->connect(row.engine, lines_from(fds), Session::Line::adopted);
+  session->connect(row.engine, lines_from(fds, session->spec), Session::Line::adopted);
   co_return ok();
 }
 

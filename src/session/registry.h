@@ -29,6 +29,7 @@ struct Counters {
   std::uint64_t refused = 0;  // no capacity
   std::uint64_t idle_ended = 0;
   std::uint64_t deaths = 0;
+  std::array<std::uint64_t, 3> network{};  // by NetworkDecision
 };
 
 class Registry {
@@ -74,6 +75,8 @@ class Registry {
   decltype(Journal::wants) on_wish;
   // Called for every finished execution, for metrics.
   std::function<void(const ExecRecord&)> on_finished;
+  // Called for every connection that session code asked for, for the log.
+  std::function<void(const std::string& session, const NetworkEntry&)> on_decided;
 
  private:
   Journal journal();

@@ -30,6 +30,8 @@ constexpr int kFramesOfTheDead =
     4096;  // more than a socket holds, unless somebody goes on filling it
 // Ids that the client gives rise from 1; no worker has seen one like this.
 constexpr std::uint64_t kAbsurdExecution = 1ull << 48;
+constexpr int kNetworkAtOnce = 64;
+constexpr int kNetworkAtTheEnd = 1024;  // more than the line holds
 
 Outcome outcome_of(wire::Claim claim, bool timed_out) {
   // Also when the code caught what was to stop it: it had its time, and more.
@@ -73,13 +75,19 @@ struct Session::Connection {
         out(executor, lines.out.release()),
         err(executor, lines.err.release()),
         cpu(std::move(lines.cpu)),
-        peak(std::move(lines.peak)) {}
+        peak(std::move(lines.peak)),
+        counters(std::move(lines.counters)) {
+    if (lines.network) network.emplace(executor, lines.network.release());
+  }
 
   Descriptor socket;
   Descriptor out;
   Descriptor err;
   Fd cpu;
   Fd peak;
+  std::optional<Descriptor> network;
+  Fd counters;
+  NetworkLog network_log;
   wire::Assembler assembler{wire::Assembler::Direction::from_worker};
   std::deque<std::string> unsent;
   bool flushing = false;
@@ -103,6 +111,7 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
   connection_ = std::make_shared<Connection>(executor_, std::move(lines));
   for (Descriptor* one : {&connection_->socket, &connection_->out, &connection_->err})
     one->non_blocking(true);
+  if (connection_->network) connection_->network->non_blocking(true);
   replaying_ = line == Line::adopted;
   replayed_ = 0;
   if (line == Line::adopted) {
@@ -110,7 +119,7 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
     send_message(wire::Type::resume, 0, "");
   } else {
     last_number_ = 0;
-    wire::Setup setup{.environment = spec.env, .seed = spec.seed};
+    wire::Setup setup{.environment = environment(), .seed = spec.seed};
     if (spec.layer_first) setup.environment["VITRINE_PACKAGES"] = "first";
     if (!setup.environment.empty() || spec.seed)
       send_message(wire::Type::setup, 0, setup.encode());
@@ -123,6 +132,20 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
   for (Stream stream : {Stream::out, Stream::err})
     spawn([](auto me, auto to, Stream which) -> Task<void> { co_await me->read_pipe(to, which); }(
                                                  self, connection_, stream));
+  if (connection_->network)
+    spawn([](auto me, auto to) -> Task<void> { co_await me->read_network(to); }(self, connection_));
+}
+
+// Stock HTTP clients find the proxy by these; what the client set itself stands.
+std::map<std::string, std::string> Session::environment() const {
+  std::map<std::string, std::string> all = spec.env;
+  if (!spec.network) return all;
+  const std::string proxy = "http://127.0.0.1:" + std::to_string(kProxyPort);
+  for (const char* name :
+       {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"})
+    all.emplace(name, proxy);
+  for (const char* name : {"NO_PROXY", "no_proxy"}) all.emplace(name, "localhost,127.0.0.1,::1");
+  return all;
 }
 
 void Session::disconnect() {
@@ -131,6 +154,10 @@ void Session::disconnect() {
   for (Descriptor* one : {&connection_->socket, &connection_->out, &connection_->err}) {
     error_code ignored;
     one->close(ignored);
+  }
+  if (connection_->network) {
+    error_code ignored;
+    connection_->network->close(ignored);
   }
   connection_.reset();
 }
@@ -298,6 +325,51 @@ Task<void> Session::read_frames(std::shared_ptr<Connection> connection) {
   if (!connection->over && !death) keeper_.post(wire::Kill{engine});
 }
 
+// Takes what the proxy told, so many messages at most. False when nothing more can come.
+bool Session::take_network(Connection& connection, int most) {
+  std::array<char, wire::kMaxEgressMessage> packet;
+  for (; most > 0; --most) {
+    const ssize_t got = ::recv(connection.network->native_handle(), packet.data(), packet.size(),
+                               MSG_DONTWAIT | MSG_TRUNC);
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    if (got == 0) return false;
+    const auto size = static_cast<std::size_t>(got);
+    if (size > packet.size()) return false;
+    Result<wire::EgressMessage> message = wire::decode_egress({packet.data(), size});
+    if (!message) return false;  // nothing it says is believed any more
+    connection.network_log.add(*message);
+    if (const auto* decided = std::get_if<wire::Decided>(&*message))
+      journal_.decided(id, decided->entry);
+  }
+  return true;
+}
+
+Task<void> Session::read_network(std::shared_ptr<Connection> connection) {
+  while (!connection->over) {
+    error_code failed;
+    co_await connection->network->async_wait(Descriptor::wait_read,
+                                             asio::redirect_error(asio::use_awaitable, failed));
+    if (failed || connection->over) co_return;
+    if (!take_network(*connection, kNetworkAtOnce)) co_return;
+  }
+}
+
+// The proxy tells and counts before it hands on, so what this execution saw of the network is here.
+void Session::conclude_network(Execution& done) {
+  if (!spec.network) return;
+  done.record.network.emplace();
+  if (!connection_ || !connection_->network) return;
+  (void)take_network(*connection_, kNetworkAtTheEnd);
+  std::array<wire::EgressCounter, wire::kEgressSlots> counters{};
+  if (::pread(connection_->counters.get(), counters.data(), sizeof counters, 0) ==
+      static_cast<ssize_t>(sizeof counters))
+    connection_->network_log.count(counters);
+  NetworkLog::Report report = connection_->network_log.take();
+  done.record.network = std::move(report.entries);
+  done.record.network_omitted = report.omitted;
+  for (std::string& note : report.notes) done.add_note(std::move(note));
+}
+
 Task<void> Session::read_pipe(std::shared_ptr<Connection> connection, Stream stream) {
   Descriptor& pipe = stream == Stream::out ? connection->out : connection->err;
   std::string buffer;
@@ -437,6 +509,7 @@ void Session::conclude(Outcome outcome, int exit_code, bool state_kept) {
   }
   if (connection_ && connection_->peak)
     done->record.usage.peak_memory_kb = read_peak_kb(connection_->peak.get());
+  conclude_network(*done);
   done->finish();
   journal_.ended(*done);
   touch();

@@ -18,6 +18,7 @@
 #include "backend/keeper_link.h"
 #include "model/limits.h"
 #include "session/execution.h"
+#include "session/network_log.h"
 #include "store/store.h"
 #include "wire/frame.h"
 
@@ -35,6 +36,7 @@ struct SessionSpec {
   std::map<std::string, std::string> env;
   std::vector<std::string> lost_env;  // names whose values went with an earlier front
   std::optional<std::uint64_t> seed;
+  std::optional<Network> network;  // none = sealed
   std::string policy = "native";
   std::string isolation = "process";
   std::vector<std::string> packages;       // requirement strings, as asked for
@@ -54,6 +56,8 @@ struct Lines {
   Fd err;
   Fd cpu = {};  // files of the kernel's accounts; empty where there are none
   Fd peak = {};
+  Fd network = {};   // what its proxy decides, and
+  Fd counters = {};  // how much went through; empty without a network
 };
 
 class Session;
@@ -64,6 +68,7 @@ struct Journal {
   std::function<Status(const std::string& owner)> admit;
   std::function<void(Execution&)> begun;
   std::function<void(Execution&)> ended;
+  std::function<void(const std::string& session, const NetworkEntry& entry)> decided;
   // The code of this execution wants packages: `wish` is JSON of the worker's. It is answered as an
   // input would be.
   std::function<void(std::shared_ptr<Session>, std::shared_ptr<Execution>, std::string wish)> wants;
@@ -118,7 +123,11 @@ class Session : public std::enable_shared_from_this<Session> {
 
   Task<void> read_frames(std::shared_ptr<Connection> connection);
   Task<void> read_pipe(std::shared_ptr<Connection> connection, Stream stream);
+  Task<void> read_network(std::shared_ptr<Connection> connection);
   bool take_frames(Connection& connection, int most);
+  bool take_network(Connection& connection, int most);
+  void conclude_network(Execution& done);
+  std::map<std::string, std::string> environment() const;
   void take(const wire::Message& message);
   void begin_next();
   void send_message(wire::Type type, std::uint64_t number, std::string_view payload);

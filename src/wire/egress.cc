@@ -49,7 +49,6 @@ Decided get_decided(Reader& in) {
   entry.address = get_plain(in, 64);
   entry.sent = in.u64();
   entry.received = in.u64();
-  decided.unsaid = in.u64();
   return decided;
 }
 
@@ -81,10 +80,11 @@ std::string encode_egress(const EgressMessage& message) {
     const NetworkEntry& entry = decided->entry;
     out.u64(decided->connection).u32(decided->slot).bytes(entry.host).u16(entry.port);
     out.u8(static_cast<std::uint8_t>(entry.decision)).bytes(entry.reason).bytes(entry.address);
-    out.u64(entry.sent).u64(entry.received).u64(decided->unsaid);
+    out.u64(entry.sent).u64(entry.received);
   }
   if (const auto* closed = std::get_if<Closed>(&message))
     out.u64(closed->connection).u64(closed->sent).u64(closed->received);
+  if (const auto* unsaid = std::get_if<Unsaid>(&message)) out.u64(unsaid->count);
   return out.take();
 }
 
@@ -103,6 +103,7 @@ Result<EgressMessage> decode_egress(std::string_view packet) {
       break;
     }
     case 3: message = ProxyGone{}; break;
+    case 4: message = Unsaid{in.u64()}; break;
     default: in.fail();
   }
   if (!in.complete() || packet.size() > kMaxEgressMessage)

@@ -35,17 +35,20 @@ struct Decided {
   std::uint64_t connection = 0;  // counted up by the proxy
   std::uint32_t slot = 0;        // where its counters are while it lives
   NetworkEntry entry;
-  std::uint64_t unsaid = 0;  // decisions since the last message that were not told
 };
 struct Closed {
   std::uint64_t connection = 0;
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
 };
+// Decisions that came too fast to be told.
+struct Unsaid {
+  std::uint64_t count = 0;
+};
 // From the keeper, on the same line: the proxy died too often and is not started again.
 struct ProxyGone {};
 
-using EgressMessage = std::variant<ProxyStarted, Decided, Closed, ProxyGone>;
+using EgressMessage = std::variant<ProxyStarted, Decided, Closed, ProxyGone, Unsaid>;
 std::string encode_egress(const EgressMessage& message);
 Result<EgressMessage> decode_egress(std::string_view packet);
 

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/network_log.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vitrine::session {
+
+namespace {
+
+// Those that an execution tells, and those that were open before it.
+constexpr std::size_t kMaxConnections = kMaxNetworkEntries + wire::kEgressSlots;
+constexpr std::size_t kMaxNotes = 8;
+constexpr std::uint64_t kAbsurd = 1ull << 40;
+
+}  // namespace
+
+void NetworkLog::grow(Connection& connection, std::uint64_t sent, std::uint64_t received) {
+  connection.entry.sent = std::max(connection.entry.sent, sent);
+  connection.entry.received = std::max(connection.entry.received, received);
+}
+
+void NetworkLog::close_all() {
+  for (auto& [number, connection] : connections_) connection.open = false;
+}
+
+void NetworkLog::add(const wire::EgressMessage& message) {
+  if (const auto* decided = std::get_if<wire::Decided>(&message)) {
+    if (decided->connection <= last_) return;
+    last_ = decided->connection;
+    if (connections_.size() >= kMaxConnections) return static_cast<void>(++omitted_);
+    connections_[decided->connection] = {
+        .entry = decided->entry, .open = decided->entry.decision == NetworkDecision::allowed};
+  } else if (const auto* closed = std::get_if<wire::Closed>(&message)) {
+    const auto found = connections_.find(closed->connection);
+    if (found == connections_.end()) return;
+    grow(found->second, closed->sent, closed->received);
+    found->second.open = false;
+  } else if (const auto* unsaid = std::get_if<wire::Unsaid>(&message)) {
+    omitted_ += std::min(unsaid->count, kAbsurd);
+  } else if (const auto* started = std::get_if<wire::ProxyStarted>(&message)) {
+    close_all();
+    last_ = 0;  // it counts anew
+    if (started->starts == 0) return;
+    for (auto& [number, connection] : std::exchange(connections_, {}))
+      if (!connection.told) ++omitted_;
+    if (notes_.size() < kMaxNotes)
+      notes_.emplace_back(
+          "network_proxy_restarted: the session's network proxy died and was "
+          "started again; connections through it were lost: connect anew");
+  } else {
+    close_all();
+    if (notes_.size() < kMaxNotes)
+      notes_.emplace_back(
+          "network_proxy_gone: the session's network proxy died too often and is "
+          "not started again: reset the session to get a network");
+  }
+}
+
+void NetworkLog::count(std::span<const wire::EgressCounter> counters) {
+  for (auto& [number, connection] : connections_) {
+    if (!connection.open) continue;
+    const auto found = std::ranges::find(counters, number, &wire::EgressCounter::connection);
+    if (found == counters.end()) connection.open = false;  // its end was not told
+    else grow(connection, found->sent, found->received);
+  }
+}
+
+NetworkLog::Report NetworkLog::take() {
+  Report report{
+      .entries = {}, .omitted = std::exchange(omitted_, 0), .notes = std::exchange(notes_, {})};
+  for (auto one = connections_.begin(); one != connections_.end();) {
+    Connection& connection = one->second;
+    NetworkEntry entry = connection.entry;
+    entry.sent -= connection.sent_before;
+    entry.received -= connection.received_before;
+    if (connection.told) entry.reason = "open since an earlier execution";
+    if (!connection.told || entry.sent > 0 || entry.received > 0) {
+      if (report.entries.size() < kMaxNetworkEntries) report.entries.push_back(std::move(entry));
+      else ++report.omitted;
+    }
+    connection.told = true;
+    connection.sent_before = connection.entry.sent;
+    connection.received_before = connection.entry.received;
+    one = connection.open ? std::next(one) : connections_.erase(one);
+  }
+  return report;
+}
+
+}  // namespace vitrine::session
