@@ -2,8 +2,8 @@
 """Finds and installs packages with uv, in a session that runs nothing else.
 
 Reads one job (JSON) from standard input. Writes JSON lines: {"progress": text} as it goes, then one
-{"done": {...}} or {"failed": {"code", "detail"}}. Nothing of a package is executed: wheels are unpacked
-and their modules compiled. What this says is believed by nobody: it handled hostile archives.
+{"done": {...}} or {"failed": {"code", "detail"}}. Nothing of a package is executed: wheels are
+unpacked and their modules compiled. What this says is checked: it handled hostile archives.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _PROGRESS = re.compile(r"^(Resolved|Downloading|Downloaded|Building|Built|Prepar
 _MEANINGS = (
     ("too_big", r"No space left on device|os error 28"),
     ("hash_mismatch", r"[Hh]ash mismatch"),
-    ("bad_package", r"[Pp]ath traversal|outside of the target|[Ii]nvalid (zip|wheel)|is corrupt|CRC|"
-     r"Failed to (extract|read) archive|[Uu]nsafe|not a valid wheel|missing a \.dist-info"),
-    ("no_wheel", r"no wheels|no usable wheels|only has wheels|no (matching )?(Python )?(ABI|platform) tag|"
-     r"building from source is disabled|has no (usable )?wheels|no source distribution|"
+    ("bad_package", r"[Pp]ath traversal|outside of the target|[Ii]nvalid (zip|wheel)|is corrupt|"
+     r"CRC|Failed to (extract|read) archive|[Uu]nsafe|not a valid wheel|missing a \.dist-info"),
+    ("no_wheel", r"no wheels|no usable wheels|only has wheels|building from source is disabled|"
+     r"no (matching )?(Python )?(ABI|platform) tag|has no (usable )?wheels|no source distribution|"
      r"Python requirement|Python>=|does not satisfy Python"),
     ("package_not_found", r"was not found in the (package registry|provided package locations)|"
      r"there are no versions of|no version of"),
@@ -53,7 +53,12 @@ class Failed(Exception):
 def main() -> None:
     try:
         job = json.load(sys.stdin)
-        actions = {"inventory": _inventory, "resolve": _resolve, "install": _install, "hosts": _hosts}
+        actions = {
+            "inventory": _inventory,
+            "resolve": _resolve,
+            "install": _install,
+            "hosts": _hosts,
+        }
         _say({"done": actions[job["action"]](job)})
     except Failed as failed:
         _say({"failed": {"code": failed.code, "detail": failed.detail[:4000]}})
@@ -260,7 +265,9 @@ def _uv(arguments: list[str], job: dict[str, Any]) -> None:
 
 
 def _fail(said: str, job: dict[str, Any]) -> NoReturn:
-    text = re.sub(r"://[^/\s@]+@", "://", said.replace("\u2570\u2500\u25b6", "").replace("\u00d7", ""))
+    text = re.sub(
+        r"://[^/\s@]+@", "://", said.replace("\u2570\u2500\u25b6", "").replace("\u00d7", "")
+    )
     text = re.sub(r"[ \t]+", " ", text).strip()
     code = next((code for code, fits in _MEANINGS if re.search(fits, text)), "failed")
     if code == "package_not_found" and "depends on" in text and "was not found" not in text:

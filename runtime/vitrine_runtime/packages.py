@@ -13,12 +13,21 @@ if TYPE_CHECKING:
     from .magics import Magics
 
 _INSTALL = re.compile(r"\s*(?:\S*python[\d.]*\s+-m\s+)?pip3?\s+install\b")
-_QUIET = {"-q", "--quiet", "-qq", "-U", "--upgrade", "--no-input", "--user", "--disable-pip-version-check"}
+_QUIET = {
+    "-q",
+    "--quiet",
+    "-qq",
+    "-U",
+    "--upgrade",
+    "--no-input",
+    "--user",
+    "--disable-pip-version-check",
+}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 POINT = "/usr/local/lib/vitrine-packages"  # where the server mounts what was installed
-QUESTION = "\0vitrine-packages "  # a question that the server answers, and not a person
+QUESTION = "\1vitrine-packages "  # a question that the server answers, and not a person
 
 
 class PackageError(RuntimeError):
@@ -26,12 +35,16 @@ class PackageError(RuntimeError):
 
     __module__ = "builtins"  # printed by its name alone
 
-    def __init__(self, packages: list[str], code: str = "", detail: str = "", remedy: str = "") -> None:
+    def __init__(
+        self, packages: list[str], code: str = "", detail: str = "", remedy: str = ""
+    ) -> None:
         self.packages = packages
         self.code = code or "invalid_requirement"
         wanted = ", ".join(repr(name) for name in packages)
         why = detail or "only `install`, `list` and `freeze` are known here"
-        super().__init__(f"not installed: {wanted or 'nothing named'}. {why}. {remedy}".rstrip(". ") + ".")
+        super().__init__(
+            f"not installed: {wanted or 'nothing named'}. {why}. {remedy}".rstrip(". ") + "."
+        )
 
 
 def is_install(command: str) -> bool:
@@ -69,7 +82,7 @@ def pip(magics: Magics, arguments: str) -> None:
 
 
 def install(*packages: str) -> list[str]:
-    """Adds packages to this session; they can be imported when it returns. The pins of all it has."""
+    """Adds packages to this session, to be imported when it returns. The pins of all it has."""
     import json
 
     from . import worker

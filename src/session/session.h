@@ -75,7 +75,7 @@ struct Journal {
 };
 
 // A question that begins so is for us, and not for a person.
-inline constexpr std::string_view kPackageQuestion{"\0vitrine-packages ", 18};
+inline constexpr std::string_view kPackageQuestion = "\1vitrine-packages ";
 
 class Session : public std::enable_shared_from_this<Session> {
  public:

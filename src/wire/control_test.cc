@@ -40,7 +40,8 @@ const std::vector<Request> kRequests{
     CommitFile{.session = 17, .path = "a", .hidden = ".b"},
     RemoveFile{.session = 18, .path = ""},
     ListFiles{.session = 19, .path = "dir", .after = "m"},
-    Freeze{.session = 20, .frozen = true}};
+    Freeze{.session = 20, .frozen = true},
+    AddLayer{.session = 21, .layer = std::string(64, 'a')}};
 
 const std::vector<Reply> kReplies{
     Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},

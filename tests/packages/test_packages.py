@@ -41,7 +41,10 @@ def test_a_session_has_the_packages_it_asked_for(server: Server) -> None:
 
 
 def test_a_version_can_be_chosen_and_what_is_needed_comes_along(server: Server) -> None:
-    assert value(run(server, "import vt_plain; vt_plain.version", packages=["vt-plain==1.*"])) == "'1.0'"
+    assert (
+        value(run(server, "import vt_plain; vt_plain.version", packages=["vt-plain==1.*"]))
+        == "'1.0'"
+    )
     code = "import vt_needs, vt_plain; (vt_needs.version, vt_plain.version)"
     assert value(run(server, code, packages=["vt_needs"])) == "('1.0', '1.0')"
 
@@ -190,9 +193,9 @@ def test_an_installation_that_fails_says_why_and_leaves_nothing(
 
     answer = server.post("/v1/sessions", {"packages": wanted}).is_problem(422, code)
 
-    assert wanted[0].replace("-", "") in answer.json["detail"].replace("-", "").replace("_", "") or (
-        code == "too_big"
-    )
+    assert wanted[0].replace("-", "") in answer.json["detail"].replace("-", "").replace(
+        "_", ""
+    ) or (code == "too_big")
     assert layers(server)["layers"] == before["layers"]
     assert not [name for name in os.listdir(server.data / "layers") if name.startswith(".new")]
 
@@ -260,7 +263,9 @@ def test_an_installation_that_nobody_waits_for_is_given_up(serve: Callable[..., 
     connection.close()
 
     assert until(lambda: server.info()["sessions"] == 0), "the installer goes on"
-    assert until(lambda: not [n for n in os.listdir(server.data / "layers") if n.startswith(".new")])
+    assert until(
+        lambda: not [n for n in os.listdir(server.data / "layers") if n.startswith(".new")]
+    )
     assert server.create(packages=["vt-plain"]).value("import vt_plain; 1") == "1"
 
 
@@ -307,5 +312,8 @@ def test_layers_outlive_the_server(serve: Callable[..., Server]) -> None:
     second = serve(directory=first.directory)
     second.owns_directory = True
 
-    assert value(run(second, "import vt_plain; vt_plain.version", packages=["vt-plain==1.0"])) == "'1.0'"
+    assert (
+        value(run(second, "import vt_plain; vt_plain.version", packages=["vt-plain==1.0"]))
+        == "'1.0'"
+    )
     assert layers(second)["installations"] == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tiny wheels, made on the spot: an index that needs no network, and what an attacker would put there."""
+"""Tiny wheels, made on the spot: an index without a network, and what attackers would put there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def wheel(
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     metadata += "".join(f"Requires-Dist: {one}\n" for one in requires)
     files[f"{info}/METADATA"] = metadata
-    files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n"
+    files[f"{info}/WHEEL"] = (
+        f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n"
+    )
     if scripts:
         lines = "".join(f"{script} = {target}\n" for script, target in scripts.items())
         files[f"{info}/entry_points.txt"] = "[console_scripts]\n" + lines
