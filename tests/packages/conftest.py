@@ -58,7 +58,7 @@ def shop() -> Iterator[Shop]:
     wheel(make, "vt_script", scripts={"vt-hello": "vt_script:main"},
           files={"vt_script.py": "def main():\n    print('hello from a script')\n"})  # fmt: skip
     wheel(make, "vt_pth", files={"vt_pth.py": "x = 1\n",
-                                 "vt_pth.pth": "import os; os.environ['VT_PTH']='1'\n"})  # fmt: skip
+                                 "vt_pth.pth": "import os;os.environ['VT_PTH']='x'\n"})  # fmt: skip
     wheel(make, "vt_escape", files={"vt_escape.py": "", "../../../../tmp/vt_escaped": "out"})
     wheel(make, "numpy", "0.1", files={"numpy/__init__.py": "__version__ = '0.1'\n"})
     wheel(make, "vt_old_numpy", requires=("numpy==0.1",))
