@@ -256,7 +256,10 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
       flight->requirements = requirements;
       flight->allow_sdist = wish.allow_sdist;
       flight->latest = std::chrono::steady_clock::now() + config_.time;
+      // The new layer covers the old one, so it must hold all of it, in the same versions.
       if (const packages::Layer* has = layers_.find(wish.layer)) flight->pins = has->pins;
+      flight->requirements.insert(flight->requirements.end(), flight->pins.begin(),
+                                  flight->pins.end());
       asio::co_spawn(
           executor_,
           [](Provisioner* self, std::string of, std::shared_ptr<Flight> it) -> Task<void> {
@@ -467,25 +470,41 @@ Task<Provisioner::Said> Provisioner::ask(std::shared_ptr<Flight> flight, json::o
 
 Task<bool> Provisioner::know_image() {
   if (inventory_) co_return true;
-  auto flight = std::make_shared<Flight>(executor_);
-  flight->latest = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  std::optional<PackageTrouble> closed = co_await open(flight, Way::none);
-  if (closed) co_return inventory_.has_value();
-  json::object asked = job("inventory", *flight);
-  Said said = co_await ask(flight, std::move(asked));
-  co_await close(flight);
-  if (said.trouble || inventory_) co_return inventory_.has_value();
-  packages::Inventory inventory;
-  if (const json::value* list = said.done.if_contains("standard"); list && list->is_array())
-    for (const json::value& one : list->as_array())
-      if (one.is_string()) inventory.standard.emplace(one.as_string());
-  if (const json::value* map = said.done.if_contains("modules"); map && map->is_object())
-    for (const auto& [module, package] : map->as_object())
-      if (package.is_string()) inventory.image.emplace(module, package.as_string());
-  python_ = text_of(said.done, "python");
-  default_index_ = text_of(said.done, "index");
-  inventory_ = std::move(inventory);
-  co_return true;
+  // Detached, as an installation is: who asked may leave, and the session must end.
+  const std::string key = "inventory";
+  const auto found = flights_.find(key);
+  std::shared_ptr<Flight> flight = found == flights_.end() ? nullptr : found->second;
+  if (!flight) {
+    flight = std::make_shared<Flight>(executor_);
+    flight->latest = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    flights_[key] = flight;
+    const auto learn = [](Provisioner* self, std::shared_ptr<Flight> it) -> Task<void> {
+      std::optional<PackageTrouble> closed = co_await self->open(it, Way::none);
+      if (!closed) {
+        json::object asked = self->job("inventory", *it);
+        Said said = co_await self->ask(it, std::move(asked));
+        co_await self->close(it);
+        if (!said.trouble) {
+          packages::Inventory inventory;
+          if (const json::value* list = said.done.if_contains("standard"); list && list->is_array())
+            for (const json::value& one : list->as_array())
+              if (one.is_string()) inventory.standard.emplace(one.as_string());
+          if (const json::value* map = said.done.if_contains("modules"); map && map->is_object())
+            for (const auto& [module, package] : map->as_object())
+              if (package.is_string()) inventory.image.emplace(module, package.as_string());
+          self->python_ = text_of(said.done, "python");
+          self->default_index_ = text_of(said.done, "index");
+          self->inventory_ = std::move(inventory);
+        }
+      }
+      self->flights_.erase("inventory");
+      it->result.emplace();
+      it->changes.tell();
+    };
+    asio::co_spawn(executor_, learn(this, flight), asio::detached);
+  }
+  while (!flight->result) co_await flight->changes.wait();
+  co_return inventory_.has_value();
 }
 
 Task<Provided> Provisioner::install_in(std::shared_ptr<Flight> flight) {
