@@ -206,7 +206,7 @@ def test_packages_that_the_server_refuses(session: Session) -> None:
     done = session.wait(answers=[said])
 
     assert done.value is not None
-    assert "['surely-not-there'], 'conflict'" in done.value
+    assert "['surely-not-there']" in done.value and "'conflict'" in done.value
     assert "it does not fit. do without" in done.value
     session.start("await vitrine_install('x')")
     refused = session.wait(answers=[None])
