@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 HOME = Path("/home/sandbox")
 LAYER = HOME / "layer"  # the tree that becomes the layer
 WORK = HOME / "work"  # cache and lists
+OFFERS = WORK / "image"
 POINT = "/usr/local/lib/vitrine-packages"
 UV = "/usr/local/bin/uv"
 PYTHON = "/usr/bin/python3"
@@ -134,6 +135,7 @@ def _resolve(job: dict[str, Any]) -> dict[str, Any]:
     pins = [f"{name}=={version}" for name, version in sorted(image.items())]
     pins += job.get("pins", [])  # of a layer that the session has already
     (WORK / "image.txt").write_text("".join(pin + "\n" for pin in pins))
+    _offer_image()
     command = ["pip", "compile", str(WORK / "wanted.txt"), "--generate-hashes", "--no-header",
                "--no-annotate", "--no-emit-index-url", "--no-strip-extras", "--upgrade",
                "--output-file", str(WORK / "pins.txt")]  # fmt: skip
@@ -156,6 +158,25 @@ def _resolve(job: dict[str, Any]) -> dict[str, Any]:
             version = pin[3].rstrip("\\").strip()
             chosen.append({"name": _key(pin[1]), "version": version, "hashes": hashes})
     return {"pins": sorted(chosen, key=lambda one: one["name"]), "shadows": shadows}
+
+
+def _offer_image() -> None:
+    """What the image has, as wheels that hold nothing but what they tell: uv need not look for them,
+    also where there is no index."""
+    import zipfile
+    from importlib import metadata
+
+    OFFERS.mkdir()
+    for item in metadata.distributions():
+        about = item.read_text("METADATA")
+        if not about or POINT in str(item.locate_file("")):
+            continue
+        stem = f"{_key(item.metadata['Name']).replace('-', '_')}-{item.version}"
+        with zipfile.ZipFile(OFFERS / f"{stem}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{stem}.dist-info/METADATA", about)
+            tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            wheel.writestr(f"{stem}.dist-info/WHEEL", tags)
+            wheel.writestr(f"{stem}.dist-info/RECORD", "")
 
 
 # -- install: unpack what was chosen --------------------------------------------------------------
@@ -247,6 +268,8 @@ def _uv(arguments: list[str], job: dict[str, Any]) -> None:
         command.append("--no-index")
     if job.get("find_links"):
         command += ["--find-links", POINT]
+    if job["action"] == "resolve":
+        command += ["--find-links", str(OFFERS)]
     if "SSL_CERT_FILE" in os.environ:
         command.append("--system-certs")
     process = subprocess.Popen(

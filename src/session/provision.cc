@@ -456,6 +456,14 @@ Task<Provisioner::Said> Provisioner::ask(std::shared_ptr<Flight> flight, json::o
   }
   co_await execution->finished();
   const ExecRecord& record = execution->record;
+  if (said.trouble && said.trouble->code == "offline" && record.network)
+    for (const NetworkEntry& entry : *record.network)
+      if (entry.decision != NetworkDecision::allowed) {  // the proxy knows better why
+        said.trouble->detail = "the index cannot be reached: " + entry.reason;
+        if (entry.decision == NetworkDecision::refused)
+          said.trouble->remedy = "the operator may allow its network with --egress-allow-private";
+        break;
+      }
   if (record.outcome == Outcome::timeout)
     said.trouble = explain("install_timeout", "the installation took longer than " +
                                                   std::to_string(config_.time.count()) + " s");
