@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """P7: what packages cost. A second session with the same packages beside a plain one, the first
-installation of a pure one, and fifty that ask for the same at once. Needs no network: the wheels are
+installation of a pure one, and fifty that ask for the same at once. Needs no network: wheels are
 made here. Prints a table; milliseconds are medians of pairs measured in turns."""
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def _resolve(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _offer_image() -> None:
-    """What the image has, as wheels that hold nothing but what they tell: uv need not look for them,
+    """What the image has, as wheels that hold nothing but what they tell: uv looks no further,
     also where there is no index."""
     import zipfile
     from importlib import metadata
