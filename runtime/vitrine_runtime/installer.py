@@ -292,6 +292,7 @@ def _fail(said: str, job: dict[str, Any]) -> NoReturn:
         r"://[^/\s@]+@", "://", said.replace("\u2570\u2500\u25b6", "").replace("\u00d7", "")
     )
     text = re.sub(r"/home/sandbox/\S*", "(a file)", text)
+    text = re.sub(r"^error: |\n\s*cause: ", lambda m: "" if m[0] == "error: " else ": ", text)
     text = re.sub(r"[ \t]+", " ", text).strip()
     code = next((code for code, fits in _MEANINGS if re.search(fits, text)), "failed")
     if code == "package_not_found" and "depends on" in text and "was not found" not in text:

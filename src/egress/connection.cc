@@ -135,7 +135,7 @@ bool finish_sides(Connection& c) {
     ::shutdown(c.client.get(), SHUT_WR);
     c.shut_client = true;
   }
-  if (!c.request.tunnel) return c.shut_client || (c.surplus && c.received > 0 && c.down.empty());
+  if (!c.request.tunnel) return c.shut_client;
   return c.shut_client && c.shut_server;
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,6 +39,7 @@ Result<wire::EgressSetup> read_setup() {
 }
 
 int run() {
+  ::prctl(PR_SET_NAME, "vitrine-egress", 0, 0, 0);  // it was started from a descriptor
   ::signal(SIGPIPE, SIG_IGN);
   for (int fd : {kListener, kLine, kSetup, kCounters}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   ::mallopt(M_ARENA_MAX, 1);
@@ -48,11 +50,11 @@ int run() {
   if (!setup) return 2;
   Result<Policy> policy = Policy::make(*setup);
   if (!policy) return 2;
-  constexpr std::size_t kSize = sizeof(wire::EgressCounter) * wire::kEgressSlots;
+  constexpr std::size_t kSize = sizeof(wire::EgressCounter) * wire::kEgressCounters;
   void* counters = ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, kCounters, 0);
   if (counters == MAP_FAILED) return 1;
   auto* slots = static_cast<wire::EgressCounter*>(counters);
-  for (std::size_t i = 0; i < wire::kEgressSlots; ++i) slots[i] = {};
+  for (std::size_t i = 0; i < wire::kEgressCounters; ++i) slots[i] = {};
   (void)system_lookup("localhost");  // loads what the lookup needs while that is allowed
   Result<Resolver> resolver = Resolver::start(system_lookup, kResolvers);
   if (!resolver) return 1;

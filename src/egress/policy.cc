@@ -132,11 +132,10 @@ const std::string* Policy::rule_for(const std::string& host, std::uint16_t port)
   return nullptr;
 }
 
-bool Policy::opened_by_operator(const Address& given) const {
-  const Address address = unmapped(given);
+bool Policy::opened_by_operator(const Address& address, unsigned bits) const {
   const std::size_t size = address.family == AF_INET ? 4 : 16;
   return std::ranges::any_of(private_, [&](const AddressRange& range) {
-    return range.prefix.size() == size &&
+    return range.prefix.size() == size && range.bits >= bits &&
            in_prefix(address.bytes.data(), range.prefix.data(), range.bits);
   });
 }
@@ -144,9 +143,12 @@ bool Policy::opened_by_operator(const Address& given) const {
 std::optional<std::string> Policy::refuses(const Address& given,
                                            const std::vector<Address>& own) const {
   const Address address = unmapped(given);
-  if (opened_by_operator(address)) return std::nullopt;
+  // The server itself is not meant by the network it is in: only by its very address.
+  const bool is_own = std::ranges::find(own, address) != own.end();
+  if (opened_by_operator(address, is_own ? (address.family == AF_INET ? 32 : 128) : 0))
+    return std::nullopt;
   if (const char* why = special_use(address); why != nullptr) return why;
-  if (std::ranges::find(own, address) != own.end()) return "the server's own";
+  if (is_own) return "the server's own";
   return std::nullopt;
 }
 

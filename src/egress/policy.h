@@ -45,7 +45,8 @@ class Policy {
   const std::vector<std::string>& texts() const { return texts_; }
 
  private:
-  bool opened_by_operator(const Address& address) const;
+  // By a range at least so narrow.
+  bool opened_by_operator(const Address& address, unsigned bits) const;
 
   std::vector<NetworkRule> rules_;
   std::vector<std::string> texts_;

@@ -63,7 +63,7 @@ TEST(SpecialUse, KnowsEveryRangeByItsEdges) {
                            "fe80::1",
                            "fec0::1",
                            "ff02::1",
-                           "::7f00:1",
+                           "::127.0.0.1",
                            "4000::1"})
     EXPECT_NE(special_use(at(text)), nullptr) << text;
 }
@@ -89,12 +89,22 @@ TEST(Policy, RefusesTheServersOwnAddressesToo) {
 TEST(Policy, OpensWhatTheOperatorNamedAndNoMore) {
   const Policy some = policy({"example.org"}, {"10.1.0.0/16", "fd00:1::/32"});
 
-  EXPECT_FALSE(some.refuses(at("10.1.2.3"), {at("10.1.2.3")}));
+  EXPECT_FALSE(some.refuses(at("10.1.2.3"), {at("10.9.9.9")}));
   EXPECT_FALSE(some.refuses(at("::ffff:10.1.2.3"), {}));
   EXPECT_FALSE(some.refuses(at("fd00:1::5"), {}));
   EXPECT_TRUE(some.refuses(at("10.2.0.0"), {}));
   EXPECT_TRUE(some.refuses(at("fd00:2::5"), {}));
   EXPECT_TRUE(some.refuses(at("127.0.0.1"), {}));
+}
+
+TEST(Policy, OpensTheServerItselfOnlyByItsVeryAddress) {
+  const std::vector<Address> own{at("10.1.2.3"), at("1.2.3.4"), at("fd00::1")};
+
+  EXPECT_TRUE(policy({"a.org"}, {"10.0.0.0/8", "0.0.0.0/0"}).refuses(at("10.1.2.3"), own));
+  EXPECT_TRUE(policy({"a.org"}, {"0.0.0.0/0"}).refuses(at("1.2.3.4"), own));
+  EXPECT_TRUE(policy({"a.org"}, {"fd00::/8"}).refuses(at("fd00::1"), own));
+  EXPECT_FALSE(policy({"a.org"}, {"10.1.2.3/32"}).refuses(at("10.1.2.3"), own));
+  EXPECT_FALSE(policy({"a.org"}, {"fd00::1"}).refuses(at("fd00::1"), own));
 }
 
 TEST(Policy, NamesTheRuleThatAllows) {

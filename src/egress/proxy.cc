@@ -104,7 +104,6 @@ Status Proxy::run() {
       handle(event.data.u64, event.events);
     }
     run_timers();
-    tell_unsaid();
   }
   return ok();
 }
@@ -143,7 +142,8 @@ void Proxy::handle(std::uint64_t tag, std::uint32_t events) {
 // After bytes moved: count, hand on, look whether it is over.
 void Proxy::settle(Connection& c) {
   count(c);
-  c.deadline = c.state == State::answering ? c.deadline : Clock::now() + parts_.times.idle;
+  if (c.state != State::answering)
+    c.deadline = Clock::now() + (c.surplus ? parts_.times.surplus : parts_.times.idle);
   if (write_client(c) == Moved::broken || write_server(c) == Moved::broken) return close(c);
   if (finish_sides(c)) return close(c);
   rewatch(c);
@@ -303,7 +303,8 @@ void Proxy::refuse(Connection& c, int status, const std::string& reason, Network
 void Proxy::decide(Connection& c, NetworkDecision decision, std::string reason,
                    const std::string& address) {
   c.decided = true;
-  if (!may_tell()) return static_cast<void>(++unsaid_);
+  std::uint64_t& unsaid = parts_.counters[wire::kEgressSlots].sent;
+  if (!may_tell()) return static_cast<void>(++unsaid);
   const wire::Decided message{.connection = c.number,
                               .slot = c.slot,
                               .entry = {.host = c.request.host,
@@ -313,7 +314,7 @@ void Proxy::decide(Connection& c, NetworkDecision decision, std::string reason,
                                         .address = address,
                                         .sent = c.allowed ? c.sent : 0,
                                         .received = 0}};
-  if (!tell(message)) ++unsaid_;
+  if (!tell(message)) ++unsaid;
 }
 
 bool Proxy::may_tell() {
@@ -330,10 +331,6 @@ bool Proxy::tell(const wire::EgressMessage& message) {
   Status sent = send_packet(parts_.line.get(), wire::encode_egress(message), {}, Wait::dont);
   if (!sent && sent.error().code != Code::over_limit) over_ = true;
   return static_cast<bool>(sent);
-}
-
-void Proxy::tell_unsaid() {
-  if (unsaid_ > 0 && tell(wire::Unsaid{unsaid_})) unsaid_ = 0;
 }
 
 void Proxy::close(Connection& c) {
@@ -370,9 +367,9 @@ int Proxy::wait_time() const {
   auto soonest = Clock::time_point::max();
   for (const auto& one : slots_)
     if (one) soonest = std::min(soonest, one->deadline);
-  if (soonest == Clock::time_point::max()) return unsaid_ > 0 ? 100 : -1;
+  if (soonest == Clock::time_point::max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(soonest - Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, unsaid_ > 0 ? 100 : 60'000));
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
 }
 
 }  // namespace vitrine::egress

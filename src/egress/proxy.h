@@ -25,13 +25,16 @@ struct Times {
   std::chrono::milliseconds resolve{10'000};
   std::chrono::milliseconds connect{10'000};
   std::chrono::milliseconds idle{300'000};
+  // A client that sent more than one request: the server was told to close after its answer, and the
+  // client waits for another one in vain.
+  std::chrono::milliseconds surplus{5'000};
   std::chrono::milliseconds linger{2'000};
 };
 
 struct ProxyParts {
   Fd listener;
   Fd line;                             // SEQPACKET
-  wire::EgressCounter* counters = {};  // kEgressSlots of them, shared with whoever counts
+  wire::EgressCounter* counters = {};  // kEgressCounters of them, shared with whoever counts
   Policy policy;
   Resolver resolver;
   Times times = {};
@@ -63,7 +66,6 @@ class Proxy {
               NetworkDecision decision = NetworkDecision::refused);
   void decide(Connection& connection, NetworkDecision decision, std::string reason,
               const std::string& address);
-  void tell_unsaid();
   bool tell(const wire::EgressMessage& message);
   bool may_tell();
   void count(const Connection& connection);
@@ -78,7 +80,6 @@ class Proxy {
   bool over_ = false;
   std::uint64_t last_number_ = 0;
   std::array<std::unique_ptr<Connection>, wire::kEgressSlots> slots_;
-  std::uint64_t unsaid_ = 0;
   double tokens_ = 0;
   Clock::time_point filled_{};
 };

@@ -94,8 +94,8 @@ std::optional<Header> parse_header(std::string_view line) {
 
 // Between two neighbours only, or for the proxy: not for the server.
 bool is_ours(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kHop{"connection", "keep-alive", "te",
-                                                 "trailer",    "upgrade",    "host"};
+  constexpr std::array<std::string_view, 7> kHop{"connection", "close",   "keep-alive", "te",
+                                                 "trailer",    "upgrade", "host"};
   return name.starts_with("proxy-") || std::ranges::find(kHop, name) != kHop.end();
 }
 

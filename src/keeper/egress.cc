@@ -23,7 +23,7 @@ constexpr std::uint32_t kMaxStarts = 5;
 // A file of fixed size that nobody can shrink under a reader.
 Result<Fd> make_counters() {
   Fd file(::memfd_create("egress", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file || ::ftruncate(file.get(), sizeof(wire::EgressCounter) * wire::kEgressSlots) != 0 ||
+  if (!file || ::ftruncate(file.get(), sizeof(wire::EgressCounter) * wire::kEgressCounters) != 0 ||
       ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return Error::from_errno("making a proxy's counters");
   return file;

@@ -93,6 +93,7 @@ void Sessions::leave(std::unique_ptr<Room> room, std::unique_ptr<Proxy> proxy,
                      std::function<void()> gone) {
   if (!proxy) return rooms_.give_back(std::move(room), std::move(gone));
   room->lifetime = Lifetime::session;  // what had a network is not used again
+  (void)rooms_.freeze(*room, false);   // v1 kills only what runs
   auto kept = std::make_shared<std::unique_ptr<Room>>(std::move(room));
   egress_.close(std::move(proxy),
                 [this, kept, gone = std::move(gone)] { rooms_.give_back(std::move(*kept), gone); });
@@ -180,6 +181,7 @@ void Sessions::reset(const wire::Reset& request, std::uint64_t owner, Opened ope
   };
   if (!proxy) return refresh();
   // The next one listens on the same port of the same namespace.
+  (void)rooms_.freeze(**kept, false);
   egress_.close(std::move(proxy), refresh);
 }
 

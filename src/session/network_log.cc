@@ -26,9 +26,8 @@ void NetworkLog::close_all() {
 
 void NetworkLog::add(const wire::EgressMessage& message) {
   if (const auto* decided = std::get_if<wire::Decided>(&message)) {
-    if (decided->connection <= last_) return;
-    last_ = decided->connection;
-    if (connections_.size() >= kMaxConnections) return static_cast<void>(++omitted_);
+    if (connections_.size() >= kMaxConnections || connections_.contains(decided->connection))
+      return static_cast<void>(++omitted_);
     connections_[decided->connection] = {
         .entry = decided->entry, .open = decided->entry.decision == NetworkDecision::allowed};
   } else if (const auto* closed = std::get_if<wire::Closed>(&message)) {
@@ -36,11 +35,9 @@ void NetworkLog::add(const wire::EgressMessage& message) {
     if (found == connections_.end()) return;
     grow(found->second, closed->sent, closed->received);
     found->second.open = false;
-  } else if (const auto* unsaid = std::get_if<wire::Unsaid>(&message)) {
-    omitted_ += std::min(unsaid->count, kAbsurd);
   } else if (const auto* started = std::get_if<wire::ProxyStarted>(&message)) {
     close_all();
-    last_ = 0;  // it counts anew
+    unsaid_ = 0;  // it counts anew
     if (started->starts == 0) return;
     for (auto& [number, connection] : std::exchange(connections_, {}))
       if (!connection.told) ++omitted_;
@@ -57,13 +54,17 @@ void NetworkLog::add(const wire::EgressMessage& message) {
   }
 }
 
-void NetworkLog::count(std::span<const wire::EgressCounter> counters) {
+void NetworkLog::count(std::span<const wire::EgressCounter, wire::kEgressCounters> counters) {
+  const auto slots = counters.first<wire::kEgressSlots>();
   for (auto& [number, connection] : connections_) {
     if (!connection.open) continue;
-    const auto found = std::ranges::find(counters, number, &wire::EgressCounter::connection);
-    if (found == counters.end()) connection.open = false;  // its end was not told
+    const auto found = std::ranges::find(slots, number, &wire::EgressCounter::connection);
+    if (found == slots.end()) connection.open = false;  // its end was not told
     else grow(connection, found->sent, found->received);
   }
+  const std::uint64_t unsaid = std::min(counters.back().sent, kAbsurd);
+  if (unsaid > unsaid_) omitted_ += unsaid - unsaid_;
+  unsaid_ = std::max(unsaid_, unsaid);
 }
 
 NetworkLog::Report NetworkLog::take() {

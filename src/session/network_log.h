@@ -22,7 +22,7 @@ class NetworkLog {
  public:
   void add(const wire::EgressMessage& message);
   // The proxy's file, as it is now.
-  void count(std::span<const wire::EgressCounter> counters);
+  void count(std::span<const wire::EgressCounter, wire::kEgressCounters> counters);
 
   struct Report {
     std::vector<NetworkEntry> entries;
@@ -44,8 +44,8 @@ class NetworkLog {
   static void grow(Connection& connection, std::uint64_t sent, std::uint64_t received);
 
   std::map<std::uint64_t, Connection> connections_;
-  std::uint64_t last_ = 0;
   std::uint64_t omitted_ = 0;
+  std::uint64_t unsaid_ = 0;  // of this proxy, so far
   std::vector<std::string> notes_;
 };
 

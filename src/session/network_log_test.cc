@@ -3,8 +3,19 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace vitrine::session {
 namespace {
+
+using Counters = std::array<wire::EgressCounter, wire::kEgressCounters>;
+
+Counters counters(wire::EgressCounter one, std::uint64_t unsaid = 0) {
+  Counters all{};
+  all[3] = one;
+  all.back().sent = unsaid;
+  return all;
+}
 
 wire::Decided decided(std::uint64_t connection, NetworkDecision decision) {
   return {.connection = connection,
@@ -29,12 +40,12 @@ TEST(NetworkLog, TellsADecisionOnceWithItsBytes) {
 TEST(NetworkLog, TellsAConnectionThatLivesOnAgainWithWhatWasAdded) {
   NetworkLog log;
   log.add(decided(1, NetworkDecision::allowed));
-  const wire::EgressCounter then{1, 5, 7};
-  log.count({&then, 1});
+  const Counters then = counters({1, 5, 7});
+  log.count(then);
   EXPECT_EQ(log.take().entries.at(0).sent, 5u);
 
-  const wire::EgressCounter now{1, 8, 7};
-  log.count({&now, 1});
+  const Counters now = counters({1, 8, 7});
+  log.count(now);
   const NetworkLog::Report report = log.take();
 
   ASSERT_EQ(report.entries.size(), 1u);
@@ -53,16 +64,33 @@ TEST(NetworkLog, KeepsAHundredEntriesAndCountsTheRest) {
   EXPECT_EQ(report.omitted, 4900u);
 }
 
+TEST(NetworkLog, TakesDecisionsInAnyOrderOfConnections) {
+  NetworkLog log;
+  log.add(decided(2, NetworkDecision::refused));
+  log.add(decided(1, NetworkDecision::refused));
+
+  EXPECT_EQ(log.take().entries.size(), 2u);
+}
+
+TEST(NetworkLog, CountsWhatCameTooFastOnce) {
+  NetworkLog log;
+  log.count(counters({}, 7));
+  log.count(counters({}, 7));
+  EXPECT_EQ(log.take().omitted, 7u);
+
+  log.count(counters({}, 9));
+  EXPECT_EQ(log.take().omitted, 2u);
+}
+
 TEST(NetworkLog, BelievesNoCounterThatShrinksAndNoNumberTwice) {
   NetworkLog log;
   log.add(decided(2, NetworkDecision::allowed));
   log.add(decided(2, NetworkDecision::allowed));
-  log.add(decided(1, NetworkDecision::allowed));
-  const wire::EgressCounter much{2, 50, 50};
-  const wire::EgressCounter less{2, 1, 1};
-  log.count({&much, 1});
+  const Counters much = counters({2, 50, 50});
+  const Counters less = counters({2, 1, 1});
+  log.count(much);
   (void)log.take();
-  log.count({&less, 1});
+  log.count(less);
   log.add(wire::Closed{2, 0, 0});
 
   EXPECT_TRUE(log.take().entries.empty());

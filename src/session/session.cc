@@ -12,6 +12,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <charconv>
 
+#include "session/network_log.h"
+
 namespace vitrine::session {
 
 using boost::system::error_code;
@@ -360,7 +362,7 @@ void Session::conclude_network(Execution& done) {
   done.record.network.emplace();
   if (!connection_ || !connection_->network) return;
   (void)take_network(*connection_, kNetworkAtTheEnd);
-  std::array<wire::EgressCounter, wire::kEgressSlots> counters{};
+  std::array<wire::EgressCounter, wire::kEgressCounters> counters{};
   if (::pread(connection_->counters.get(), counters.data(), sizeof counters, 0) ==
       static_cast<ssize_t>(sizeof counters))
     connection_->network_log.count(counters);

@@ -18,7 +18,6 @@
 #include "backend/keeper_link.h"
 #include "model/limits.h"
 #include "session/execution.h"
-#include "session/network_log.h"
 #include "store/store.h"
 #include "wire/frame.h"
 

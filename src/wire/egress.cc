@@ -84,7 +84,6 @@ std::string encode_egress(const EgressMessage& message) {
   }
   if (const auto* closed = std::get_if<Closed>(&message))
     out.u64(closed->connection).u64(closed->sent).u64(closed->received);
-  if (const auto* unsaid = std::get_if<Unsaid>(&message)) out.u64(unsaid->count);
   return out.take();
 }
 
@@ -103,7 +102,6 @@ Result<EgressMessage> decode_egress(std::string_view packet) {
       break;
     }
     case 3: message = ProxyGone{}; break;
-    case 4: message = Unsaid{in.u64()}; break;
     default: in.fail();
   }
   if (!in.complete() || packet.size() > kMaxEgressMessage)

@@ -41,20 +41,17 @@ struct Closed {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
 };
-// Decisions that came too fast to be told.
-struct Unsaid {
-  std::uint64_t count = 0;
-};
 // From the keeper, on the same line: the proxy died too often and is not started again.
 struct ProxyGone {};
 
-using EgressMessage = std::variant<ProxyStarted, Decided, Closed, ProxyGone, Unsaid>;
+using EgressMessage = std::variant<ProxyStarted, Decided, Closed, ProxyGone>;
 std::string encode_egress(const EgressMessage& message);
 Result<EgressMessage> decode_egress(std::string_view packet);
 
-// The file of counters: one per slot. The proxy counts before it hands bytes on, so whoever has
-// seen an answer finds it counted.
+// The file of counters: one per slot, and one of decisions that came too fast to be told (`sent`).
+// The proxy counts before it hands bytes on, so whoever has seen an answer finds it counted.
 inline constexpr std::size_t kEgressSlots = 64;
+inline constexpr std::size_t kEgressCounters = kEgressSlots + 1;
 struct EgressCounter {
   std::uint64_t connection = 0;  // 0 = none
   std::uint64_t sent = 0;

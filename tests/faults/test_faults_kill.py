@@ -472,7 +472,9 @@ def start_client(keeper: keepers.Process, code: str | None) -> int:
         try:
             with keeper.connect() as mine:
                 if code is None:
-                    mine.post(client.wire.CREATE, bytes([0, 0]) + keepers.UNUSUAL.encode() + bytes(4), 1)
+                    mine.post(
+                        client.wire.CREATE, bytes([0, 0]) + keepers.UNUSUAL.encode() + bytes(4), 1
+                    )
                 else:
                     session = mine.create("bare")
                     session.run("x = 5")

@@ -109,7 +109,8 @@ STREAMS = {
 LIMITS = pack("<QIIQQQQ", 512 << 20, 1000, 64, 256 << 20, 1 << 20, 30_000, 1_800_000)
 ONE, TWO, THREE = pack("<Q", 1), pack("<Q", 2), pack("<Q", 3)
 REQUESTS = {
-    "create": b"\x01\0" + LIMITS + pack("<I", 1) + text(b"a.org:80"), "end": ONE, "interrupt": ONE + TWO, "ask_stack": ONE + TWO,
+    "create": b"\x01\0" + LIMITS + pack("<I", 1) + text(b"a.org:80"),
+    "end": ONE, "interrupt": ONE + TWO, "ask_stack": ONE + TWO,
     "watch": ONE + TWO + THREE, "unwatch": ONE + TWO, "kill": ONE, "reset": ONE + b"\x01",
     "list": b"", "attach": ONE, "ask_usage": ONE, "info": b"",
     "open_file": ONE + text(b"a/b"), "new_file": ONE + text(b"a/b"),
@@ -153,6 +154,22 @@ TARGETS = {
 }
 
 
+EGRESS = {
+    "connect": b"\0CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n",
+    "get": b"\0GET http://example.org/a?b HTTP/1.1\r\nHost: x\r\nConnection: a, b\r\n\r\n",
+    "post": b"\0POST http://[2001:db8::1]:80/ HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc",
+    "bare": b"\0GET http://a.org/ HTTP/1.1\nA: b\r\n\r\n",
+    "rule": b"\1*.example.org:8443",
+    "rule_v6": b"\1[2001:db8::1]:443",
+    "range": b"\0010.1.0.0/16",
+    "decided": b"\2\1" + ONE + pack("<I", 3) + text(b"a.org") + pack("<HB", 443, 0) + text(b"r")
+    + text(b"1.2.3.4") + TWO + THREE,
+    "closed": b"\2\2" + ONE + TWO + THREE,
+    "setup": b"\3" + pack("<I", 1) + text(b"a.org") + pack("<I", 1) + text(b"10.0.0.0/8")
+    + pack("<I", 0),
+}  # fmt: skip
+
+
 def main() -> None:
     for folder, seeds in {
         "message": {name: bytes([kind]) + data for name, (kind, data) in MESSAGES.items()},
@@ -160,6 +177,7 @@ def main() -> None:
         "control": CONTROL,
         "request": BODIES,
         "target": TARGETS,
+        "egress": EGRESS,
     }.items():
         (HERE / folder).mkdir(parents=True, exist_ok=True)
         for name, data in seeds.items():

@@ -61,6 +61,27 @@ def test_environment_of_the_session_and_of_one_run() -> None:
         assert box.run(code).value == ("1", None)
 
 
+REFUSED = """
+import requests
+try: requests.get("https://example.com/", timeout=30)
+except OSError as error: print(error)
+"""
+
+
+def test_a_network_lets_out_to_what_it_names_only() -> None:
+    with Sandbox(network=["example.org"]) as box:
+        result = box.run(REFUSED)
+    once = Sandbox.run(REFUSED, network=["example.org"])
+
+    for one in (result, once):
+        assert "example.com:443 is not in this session's network.allow" in one.stdout
+        (entry,) = one.network
+        assert (entry["host"], entry["decision"]) == ("example.com", "refused")
+    assert Sandbox.run("1").network == []
+    with pytest.raises(vitrine.InvalidField, match="every host"):
+        Sandbox.run("1", network=["*"])
+
+
 def test_a_seed_fixes_what_is_random() -> None:
     drawn = [Sandbox.run("import random; random.random()", seed=7).value for _ in range(2)]
 

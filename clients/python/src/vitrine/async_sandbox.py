@@ -36,6 +36,7 @@ async def run_async(
     imports: Sequence[str] = (),
     isolation: str | None = None,
     policy: str | None = None,
+    network: Sequence[str] = (),
     url: str | None = None,
     token: str | None = None,
     wait_s: float = WAIT_S,
@@ -49,6 +50,7 @@ async def run_async(
         imports=imports,
         isolation=isolation,
         policy=policy,
+        network=network,
     )
     execution = Execution(
         code,
@@ -96,12 +98,13 @@ class AsyncSandbox:
         isolation: str | None = None,
         policy: str | None = None,
         display: Display | None = None,
+        network: Sequence[str] = (),
         url: str | None = None,
         token: str | None = None,
         wait_s: float = WAIT_S,
     ) -> None:
         self._settings = Settings(
-            name, limits, env, seed, packages, imports, isolation, policy, display
+            name, limits, env, seed, packages, imports, isolation, policy, display, network
         )
         self._address = find_address(url, token)
         self._wait_s = wait_s
@@ -121,6 +124,7 @@ class AsyncSandbox:
         isolation: str | None = None,
         policy: str | None = None,
         display: Display | None = None,
+        network: Sequence[str] = (),
         url: str | None = None,
         token: str | None = None,
         wait_s: float = WAIT_S,
@@ -136,6 +140,7 @@ class AsyncSandbox:
             isolation=isolation,
             policy=policy,
             display=display,
+            network=network,
             url=url,
             token=token,
             wait_s=wait_s,

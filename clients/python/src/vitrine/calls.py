@@ -69,8 +69,10 @@ class Settings:
     isolation: str | None = None
     policy: str | None = None
     display: Display | None = None
+    network: Sequence[str] = ()
 
     def body(self) -> dict[str, Any]:
+        allow = _texts("network", self.network)
         return _given(
             name=self.name or None,
             limits=dict(self.limits) if self.limits else None,
@@ -81,6 +83,7 @@ class Settings:
             isolation=self.isolation,
             policy=self.policy,
             display=dict(self.display) if self.display else None,
+            network={"allow": allow} if allow else None,
         )
 
 

@@ -70,6 +70,8 @@ class Result:
     truncated: bool = False
     """Whether stdout or stderr was longer than `output_kb` and lost its middle."""
     started_at: str = ""
+    network: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    """Connections that were asked for, in a session with a network: what was decided, and why."""
     screenshot_png: bytes | None = dataclasses.field(default=None, repr=False)
 
     @property
@@ -231,6 +233,7 @@ def parse_result(given: Mapping[str, Any]) -> Result:
         ),
         truncated=bool(cut.get("stdout") or cut.get("stderr")),
         started_at=str(given.get("started_at", "")),
+        network=[dict(one) for one in given.get("network") or []],
         screenshot_png=_decode(shot) if shot else None,
     )
 

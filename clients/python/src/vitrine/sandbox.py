@@ -40,6 +40,7 @@ def run(
     imports: Sequence[str] = (),
     isolation: str | None = None,
     policy: str | None = None,
+    network: Sequence[str] = (),
     url: str | None = None,
     token: str | None = None,
     wait_s: float = WAIT_S,
@@ -57,6 +58,7 @@ def run(
         imports=imports,
         isolation=isolation,
         policy=policy,
+        network=network,
     )
     execution = Execution(
         code,
@@ -91,6 +93,8 @@ class Sandbox:
         seed: fixes `random`, numpy's global generator and the hashes of strings.
         packages, imports, isolation, policy, display: as in docs/api.md. What a server does not
             support is an `InvalidField`, never ignored.
+        network: hosts it may reach, such as ["example.org", "*.example.net:8443"]; none by default.
+            See docs/network.md.
         url, token: which server; by default that of an open `vitrine.local()`, then VITRINE_URL
             and VITRINE_TOKEN, then http://127.0.0.1:8000.
         wait_s: how long calls wait while the server is full.
@@ -110,11 +114,14 @@ class Sandbox:
         isolation: str | None = None,
         policy: str | None = None,
         display: Display | None = None,
+        network: Sequence[str] = (),
         url: str | None = None,
         token: str | None = None,
         wait_s: float = WAIT_S,
     ) -> None:
-        settings = Settings(name, limits, env, seed, packages, imports, isolation, policy, display)
+        settings = Settings(
+            name, limits, env, seed, packages, imports, isolation, policy, display, network
+        )
         transport = shared(find_address(url, token))
         shown = transport.call(calls.create(settings), wait_s=wait_s)
         self._set(transport, calls.parse_session(shown), wait_s, owned=True)
