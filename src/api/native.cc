@@ -275,15 +275,16 @@ Task<void> Native::answer_execution(Exchange& exchange, Streamed& streamed, Sess
   if (!started) {
     Problem problem = session_dead(cause_text(session));
     if (started.error().code == Code::over_limit)
-      problem = make_problem(http::status::too_many_requests, "queue_full",
-                             started.error().message, started.error().remedy, 1);
+      problem = make_problem(http::status::too_many_requests, "queue_full", started.error().message,
+                             started.error().remedy, 1);
     co_return co_await streamed.fail(std::move(problem));
   }
   std::shared_ptr<Execution> execution = std::move(*started);
   const Attached attached(session);
   for (const std::string& note : session.spec.package_notes)
     if (session.spec.lifetime == Lifetime::one_shot) execution->add_note(note);
-  if (streamed.wanted()) co_return co_await stream_execution(exchange, streamed, session, execution);
+  if (streamed.wanted())
+    co_return co_await stream_execution(exchange, streamed, session, execution);
   co_await wait(exchange, session, execution);
   exchange.execution_id = execution->record.id;
   co_await exchange.respond(http::status::ok, "application/json",

@@ -12,7 +12,7 @@ namespace vitrine::api {
 
 struct NativeConfig {
   std::string version;
-  std::size_t max_body = 20u << 20;       // JSON bodies
+  std::size_t max_body = 20u << 20;  // JSON bodies
   session::Provisioner* packages = nullptr;
   std::uint64_t max_upload = 4ull << 30;  // one file; the session's quota is the real limit
 };

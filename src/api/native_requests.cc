@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kMaxCode = 8u << 20;
 constexpr std::size_t kMaxStdin = 4u << 20;
-constexpr std::size_t kMaxNames = 100;        // of packages or modules
-constexpr std::size_t kMaxName = 1000;        // what is longer is no name, whoever reads it
+constexpr std::size_t kMaxNames = 100;  // of packages or modules
+constexpr std::size_t kMaxName = 1000;  // what is longer is no name, whoever reads it
 constexpr std::size_t kProxyVariables = 8;
 
 std::chrono::milliseconds milliseconds(double seconds) {
@@ -61,7 +61,8 @@ std::vector<std::string> names(Fields& fields, const char* field) {
   }
   for (const json::value& one : *list) {
     if (!one.is_string() || one.as_string().size() > kMaxName) {
-      fields.fail(field, "it is not a list of names", "send it like [\"polars==1.*\", \"humanize\"]");
+      fields.fail(field, "it is not a list of names",
+                  "send it like [\"polars==1.*\", \"humanize\"]");
       return out;
     }
     out.emplace_back(one.as_string());

@@ -17,7 +17,9 @@ namespace {
 constexpr std::size_t kMaxBody = 64u << 10;
 
 std::string progress_line(const std::string& text) {
-  return json::serialize(json::object{{"type", "progress"}, {"stage", "packages"}, {"text", text}}) + "\n";
+  return json::serialize(
+             json::object{{"type", "progress"}, {"stage", "packages"}, {"text", text}}) +
+         "\n";
 }
 
 // Waits for it and for the client's leaving at once; none once the client is gone.
@@ -126,8 +128,9 @@ Task<bool> provide(Exchange& exchange, Streamed& streamed, Provisioner* provisio
 namespace {
 
 json::object layer_json(const packages::Layer& layer, bool used) {
-  json::object out{{"id", layer.id},       {"bytes", layer.bytes},         {"files", layer.files},
-                   {"in_use", used},       {"last_used", layer.last_used}, {"shadows_image", layer.shadows}};
+  json::object out{
+      {"id", layer.id}, {"bytes", layer.bytes},         {"files", layer.files},
+      {"in_use", used}, {"last_used", layer.last_used}, {"shadows_image", layer.shadows}};
   json::array& pins = out["packages"].emplace_array();
   for (const std::string& pin : layer.pins) pins.emplace_back(pin);
   return out;
@@ -191,7 +194,8 @@ Task<void> warm(Exchange& exchange, session::Registry& registry, Provisioner& pa
       co_return co_await streamed.fail(std::move(problem));
     }
   }
-  json::object out{{"layer", provided->layer}, {"packages", json::array{}}, {"notes", json::array{}}};
+  json::object out{
+      {"layer", provided->layer}, {"packages", json::array{}}, {"notes", json::array{}}};
   if (const packages::Layer* layer = packages.layers().find(provided->layer))
     for (const std::string& pin : layer->pins) out["packages"].as_array().emplace_back(pin);
   for (const std::string& note : provided->notes) out["notes"].as_array().emplace_back(note);

@@ -35,6 +35,7 @@ class Streamed {
 Task<bool> provide(Exchange& exchange, Streamed& streamed, session::Provisioner* provisioner,
                    session::SessionSpec& spec);
 
-void add_package_routes(Router& router, session::Registry& registry, session::Provisioner& packages);
+void add_package_routes(Router& router, session::Registry& registry,
+                        session::Provisioner& packages);
 
 }  // namespace vitrine::api

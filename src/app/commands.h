@@ -33,8 +33,8 @@ struct Target {
   std::string image;  // for a private server
   std::optional<double> timeout_s;
   std::optional<std::uint64_t> memory_mb;
-  std::vector<std::string> env;    // NAME=VALUE
-  std::vector<std::string> allow;  // HOST[:PORT] that the session may reach
+  std::vector<std::string> env;        // NAME=VALUE
+  std::vector<std::string> allow;      // HOST[:PORT] that the session may reach
   std::vector<std::string> with = {};  // packages, as requirement strings
 };
 

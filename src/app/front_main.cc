@@ -349,7 +349,8 @@ int run(int argc, char** argv) {
   }
   Result<packages::Config> packages = load_packages(options.packages);
   Result<packages::Layers> layers = packages::Layers::open(options.data + "/layers");
-  for (const Error* error : {packages ? nullptr : &packages.error(), layers ? nullptr : &layers.error()})
+  for (const Error* error :
+       {packages ? nullptr : &packages.error(), layers ? nullptr : &layers.error()})
     if (error != nullptr) {
       log_line("error front: " + error->describe());
       return 1;

@@ -88,10 +88,10 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
   }
   std::string certificates;
   if (!pip.certificates.empty())
-    if (Result<std::string> text =
-            read_file(AT_FDCWD, pip.certificates.c_str(), kMaxCertificates))
+    if (Result<std::string> text = read_file(AT_FDCWD, pip.certificates.c_str(), kMaxCertificates))
       certificates = *text;
-  const char* additional = std::getenv("ADDITIONAL_IMPORTS");  // as the ancestors' containers have it
+  const char* additional =
+      std::getenv("ADDITIONAL_IMPORTS");  // as the ancestors' containers have it
   const json::object out{
       {"on", settings.get("packages", "on") == "on" ? 1 : 0},
       {"index_url", settings.get("index_url", pip.index_url)},

@@ -16,6 +16,7 @@ struct PackagePlaces {
 };
 
 // `front` owns the file where the server is started as root.
-Result<PackagePlaces> packages_for_front(const Settings& settings, const std::string& data, uid_t front);
+Result<PackagePlaces> packages_for_front(const Settings& settings, const std::string& data,
+                                         uid_t front);
 
 }  // namespace vitrine::app

@@ -23,11 +23,13 @@ void print_layers(const json::object& answer) {
     std::string pins;
     for (const json::value& pin : layer.at("packages").as_array())
       pins += (pins.empty() ? "" : " ") + std::string(pin.as_string());
-    std::printf("%s  %8.1f MB  %s  %s\n", std::string(layer.at("id").as_string()).substr(0, 12).c_str(),
+    std::printf("%s  %8.1f MB  %s  %s\n",
+                std::string(layer.at("id").as_string()).substr(0, 12).c_str(),
                 megabytes(layer.at("bytes")), layer.at("in_use").as_bool() ? "in use" : "unused",
                 pins.c_str());
   }
-  std::printf("%.1f of %.0f MB\n", megabytes(answer.at("bytes")), megabytes(answer.at("budget_bytes")));
+  std::printf("%.1f of %.0f MB\n", megabytes(answer.at("bytes")),
+              megabytes(answer.at("budget_bytes")));
 }
 
 // A line of a stream: progress is shown, the last one is kept.
@@ -77,13 +79,14 @@ int packages(PackagesAction action, const Target& target, std::uint64_t keep_mb,
     return refuse(Error{Code::unavailable, "the server answered something else"}, kOurFailure);
   const json::object& answer = parsed.as_object();
   if (answer.contains("problem"))
-    return refuse(problem_in({.status = 422, .type = {}, .body = json::serialize(answer.at("problem"))}),
-                  kUsage);
+    return refuse(
+        problem_in({.status = 422, .type = {}, .body = json::serialize(answer.at("problem"))}),
+        kUsage);
   if (as_json) std::printf("%s\n", text.c_str());
   else if (action == PackagesAction::list) print_layers(answer);
   else if (action == PackagesAction::prune)
-    std::printf("%lld removed, %.1f MB freed\n",
-                answer.at("removed").to_number<long long>(), megabytes(answer.at("freed_bytes")));
+    std::printf("%lld removed, %.1f MB freed\n", answer.at("removed").to_number<long long>(),
+                megabytes(answer.at("freed_bytes")));
   else
     for (const json::value& pin : answer.at("packages").as_array())
       std::printf("%s\n", json::value_to<std::string>(pin).c_str());

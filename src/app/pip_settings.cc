@@ -72,8 +72,8 @@ PipSettings read_pip_settings(const Variable& variable, const Reader& reader) {
     return values[key];
   };
   return {.index_url = take("index-url", {"PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"}),
-          .extra_index_urls =
-              words(take("extra-index-url", {"PIP_EXTRA_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL"})),
+          .extra_index_urls = words(
+              take("extra-index-url", {"PIP_EXTRA_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL"})),
           .find_links = words(take("find-links", {"PIP_FIND_LINKS", "UV_FIND_LINKS"})),
           .certificates = take("cert", {"PIP_CERT", "SSL_CERT_FILE"})};
 }

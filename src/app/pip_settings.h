@@ -18,7 +18,7 @@ struct PipSettings {
   std::string certificates;  // path
 };
 
-using Variable = std::function<std::string(const char* name)>;    // "" = not set
+using Variable = std::function<std::string(const char* name)>;       // "" = not set
 using Reader = std::function<std::string(const std::string& path)>;  // "" = not readable
 
 PipSettings read_pip_settings(const Variable& variable, const Reader& reader);

@@ -41,9 +41,11 @@ TEST(PipSettings, ComeFromTheFilesOfHostAndUser) {
 }
 
 TEST(PipSettings, OfTheEnvironmentWin) {
-  const PipSettings settings = read(
-      {{"HOME", "/h"}, {"PIP_INDEX_URL", "https://e.example"}, {"UV_DEFAULT_INDEX", "https://u.example"}},
-      {{"/etc/pip.conf", "[global]\nindex-url = https://a.example\n"}});
+  const PipSettings settings =
+      read({{"HOME", "/h"},
+            {"PIP_INDEX_URL", "https://e.example"},
+            {"UV_DEFAULT_INDEX", "https://u.example"}},
+           {{"/etc/pip.conf", "[global]\nindex-url = https://a.example\n"}});
 
   EXPECT_EQ(settings.index_url, "https://e.example");
 }

@@ -177,7 +177,8 @@ int parse_and_run(int argc, char** argv) {
   add_target(repl_command, conversing);
   repl_command.footer(kRepl);
   PackagesOptions managing;
-  CLI::App& packages_command = *app.add_subcommand("packages", "the packages a server has installed");
+  CLI::App& packages_command =
+      *app.add_subcommand("packages", "the packages a server has installed");
   add_packages(packages_command, managing);
   CLI::App& doctor_command = *app.add_subcommand("doctor", "what isolation this host gives");
   doctor_command.add_option("--image", image, "runtime image");

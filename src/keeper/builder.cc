@@ -468,9 +468,9 @@ void wait_for_keeper(int control) {
   // The keeper may hold thousands: first out of the way of their places, then down to them.
   constexpr int control = 3;
   BuilderConfig inside = config;
-  std::array places{std::pair{socket, control}, std::pair{config.init_program, 4},
-                    std::pair{config.image_tree, 5},   std::pair{config.runtime_tree, 6},
-                    std::pair{config.layers_tree, 7},  std::pair{config.wheels_tree, 8}};
+  std::array places{std::pair{socket, control},       std::pair{config.init_program, 4},
+                    std::pair{config.image_tree, 5},  std::pair{config.runtime_tree, 6},
+                    std::pair{config.layers_tree, 7}, std::pair{config.wheels_tree, 8}};
   constexpr int kFree = 9;
   for (auto& [from, to] : places)
     if (from >= 0 && (from = ::fcntl(from, F_DUPFD_CLOEXEC, kFree)) < 0) ::_exit(125);

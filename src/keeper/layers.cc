@@ -68,8 +68,7 @@ Status mount_layer(const std::string& layer, int init) {
   while (::waitpid(pid, &status, 0) < 0)
     if (errno != EINTR) return Error::from_errno("waiting for a mount");
   if (!WIFEXITED(status)) return Error{Code::internal, "attaching a layer was broken off"};
-  if (WEXITSTATUS(status) != 0)
-    return Error::from_errno("attaching a layer", WEXITSTATUS(status));
+  if (WEXITSTATUS(status) != 0) return Error::from_errno("attaching a layer", WEXITSTATUS(status));
   return ok();
 }
 

@@ -26,7 +26,7 @@ struct Options {
   std::vector<std::string> front_arguments;
   std::string listen = "127.0.0.1:8000";
   std::string data;
-  std::string wheels;  // directory of wheels that installations see; "" = none
+  std::string wheels;                       // directory of wheels that installations see; "" = none
   bool egress = true;                       // whether a session may ask for a network
   std::string egress_program;               // vitrine-egress
   std::vector<std::string> egress_private;  // ranges beside the public ones

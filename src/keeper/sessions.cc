@@ -79,7 +79,8 @@ void Sessions::lay(std::uint64_t id, std::shared_ptr<Rooms::Taken> taken, const 
   rooms_.add_layer(room, sessions_.at(id).layer, [this, id, taken, opened](Status laid) {
     if (laid && taken->room->death) laid = Error{Code::unavailable, "the worker died"};
     if (laid) return filled(id, std::move(*taken), opened);
-    give_up(id, std::move(laid.error()).during("adding packages"), std::move(taken->room), {}, opened);
+    give_up(id, std::move(laid.error()).during("adding packages"), std::move(taken->room), {},
+            opened);
   });
 }
 
@@ -314,8 +315,7 @@ Status Sessions::freeze(const wire::Freeze& request) {
 void Sessions::add_layer(const wire::AddLayer& request, Done done) {
   Result<Session*> session = find_live(request.session);
   if (!session) return done(std::move(session.error()));
-  if ((*session)->layering)
-    return done(Error{Code::conflict, "packages are being added already"});
+  if ((*session)->layering) return done(Error{Code::conflict, "packages are being added already"});
   (*session)->layering = true;
   const std::uint64_t id = request.session;
   rooms_.add_layer(*(*session)->room, request.layer,

@@ -339,7 +339,8 @@ void Shells::add_layer(const Shell& shell, const std::string& layer,
   const Fd init(static_cast<int>(::syscall(SYS_pidfd_open, shell.init, 0)));
   if (!init) return later(Error::from_errno("looking at a shell"));
   const std::uint64_t id = ++last_id_;
-  if (Status s = send_add_layer(builder_.control.get(), {.request = id, .layer = layer}, init.get());
+  if (Status s =
+          send_add_layer(builder_.control.get(), {.request = id, .layer = layer}, init.get());
       !s)
     return later(std::move(s.error()).during("asking the builder"));
   layering_[id] = std::move(done);

@@ -15,10 +15,9 @@ inline constexpr std::string_view kWheels = "wheels";
 
 // A SHA-256 in hex, as the directory below the data directory's `layers` is called; or kWheels.
 inline bool is_layer_name(std::string_view name) {
-  return name == kWheels ||
-         (name.size() == 64 && std::all_of(name.begin(), name.end(), [](char c) {
-            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-          }));
+  return name == kWheels || (name.size() == 64 && std::all_of(name.begin(), name.end(), [](char c) {
+                               return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+                             }));
 }
 
 }  // namespace vitrine

@@ -16,15 +16,15 @@ struct Config {
   bool on = true;
   std::string index_url;  // "" = what the image's pip uses; "none" = no index, wheels only
   std::vector<std::string> extra_index_urls = {};
-  bool find_links = false;        // the keeper has a directory of wheels
-  std::string certificates = {};  // PEM; "" = the image's
+  bool find_links = false;              // the keeper has a directory of wheels
+  std::string certificates = {};        // PEM; "" = the image's
   std::vector<std::string> allow = {};  // normalised names; empty = every name
   std::vector<std::string> deny = {};
   std::uint64_t layer_bytes = 1ull << 30;   // of one layer, unpacked
   std::uint64_t budget_bytes = 8ull << 30;  // of all
   std::uint32_t layer_files = 100'000;
   std::vector<std::string> imports = {};  // ADDITIONAL_IMPORTS: what every OpenEnv session gets
-  std::chrono::seconds time{300};  // of one installation
+  std::chrono::seconds time{300};         // of one installation
 
   bool permits(const std::string& name) const;
 };

@@ -101,7 +101,8 @@ Task<Result<Copied>> copy_tree(backend::KeeperLink& keeper, std::uint64_t sessio
         if (!about) co_return std::move(about.error());
         if (fds.empty()) co_return Error{Code::internal, "the keeper sent no file"};
         const mode_t mode = path.starts_with("bin/") ? 0755 : 0644;
-        Fd target(::openat(into, path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+        Fd target(::openat(into, path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                           mode));
         if (!target || ::fchmod(target.get(), mode) != 0)
           co_return Error::from_errno("making a file of a layer");
         Result<std::uint64_t> size =

@@ -110,8 +110,9 @@ void Layers::touch(const std::string& id) {
 }
 
 Result<Layers::Draft> Layers::begin() {
-  Draft draft{.name = std::string(kDraft) + std::to_string(::getpid()) + "-" + std::to_string(++drafts_),
-              .directory = {}};
+  Draft draft{
+      .name = std::string(kDraft) + std::to_string(::getpid()) + "-" + std::to_string(++drafts_),
+      .directory = {}};
   if (::mkdir(path(draft.name).c_str(), 0755) != 0) return Error::from_errno("making a layer");
   draft.directory = Fd(::open(path(draft.name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!draft.directory || ::fchmod(draft.directory.get(), 0755) != 0)
@@ -120,7 +121,8 @@ Result<Layers::Draft> Layers::begin() {
 }
 
 Status Layers::commit(Draft draft, Layer layer) {
-  json::object about{{"shadows", layer.shadows ? 1 : 0}, {"bytes", layer.bytes}, {"files", layer.files}};
+  json::object about{
+      {"shadows", layer.shadows ? 1 : 0}, {"bytes", layer.bytes}, {"files", layer.files}};
   json::array& pins = about["pins"].emplace_array();
   for (const std::string& pin : layer.pins) pins.emplace_back(pin);
   if (::rename(path(draft.name).c_str(), path(layer.id).c_str()) != 0)

@@ -23,7 +23,8 @@ namespace vitrine::packages {
 struct Layer {
   std::string id;                 // SHA-256 of what it was resolved to
   std::vector<std::string> pins;  // "polars==1.31.0"
-  bool shadows = false;  // it holds other versions than the image: only for a bare interpreter, before it
+  bool shadows =
+      false;  // it holds other versions than the image: only for a bare interpreter, before it
   std::uint64_t bytes = 0;
   std::uint64_t files = 0;
   std::int64_t last_used = 0;  // seconds since 1970

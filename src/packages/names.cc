@@ -109,7 +109,8 @@ std::size_t distance(std::string_view a, std::string_view b, std::size_t most) {
 Import resolve_import(std::string_view name, const Inventory& inventory) {
   const std::string_view top = name.substr(0, name.find('.'));
   const std::string_view below = name.substr(top.size());
-  Import out{.meaning = Meaning::unknown, .module = std::string(name), .package = {}, .suggestions = {}};
+  Import out{
+      .meaning = Meaning::unknown, .module = std::string(name), .package = {}, .suggestions = {}};
   if (inventory.standard.contains(top)) {
     out.meaning = Meaning::standard;
   } else if (inventory.image.contains(top)) {

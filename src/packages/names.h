@@ -17,7 +17,7 @@ namespace vitrine::packages {
 
 // What the session's own Python has.
 struct Inventory {
-  std::set<std::string, std::less<>> standard;         // sys.stdlib_module_names
+  std::set<std::string, std::less<>> standard;            // sys.stdlib_module_names
   std::map<std::string, std::string, std::less<>> image;  // module -> distribution
 };
 

@@ -6,9 +6,12 @@
 namespace vitrine::packages {
 namespace {
 
-const Inventory kInventory{
-    .standard = {"dataclasses", "typing", "json", "math", "cmath", "os", "time", "types", "_thread"},
-    .image = {{"numpy", "numpy"}, {"PIL", "pillow"}, {"matplotlib", "matplotlib"}, {"requests", "requests"}}};
+const Inventory kInventory{.standard = {"dataclasses", "typing", "json", "math", "cmath", "os",
+                                        "time", "types", "_thread"},
+                           .image = {{"numpy", "numpy"},
+                                     {"PIL", "pillow"},
+                                     {"matplotlib", "matplotlib"},
+                                     {"requests", "requests"}}};
 
 Import import(std::string_view name) { return resolve_import(name, kInventory); }
 
@@ -20,10 +23,17 @@ TEST(ResolveImport, KnowsTheStandardLibraryAndTheImage) {
 }
 
 TEST(ResolveImport, KnowsWhatThePackageOfAModuleIsCalled) {
-  for (const auto& [module, package] : std::map<std::string, std::string>{
-           {"cv2", "opencv-python-headless"}, {"yaml", "pyyaml"}, {"sklearn", "scikit-learn"},
-           {"bs4", "beautifulsoup4"}, {"dateutil", "python-dateutil"}, {"dotenv", "python-dotenv"},
-           {"polars", "polars"}, {"docx", "python-docx"}, {"fitz", "pymupdf"}, {"jwt", "pyjwt"}}) {
+  for (const auto& [module, package] :
+       std::map<std::string, std::string>{{"cv2", "opencv-python-headless"},
+                                          {"yaml", "pyyaml"},
+                                          {"sklearn", "scikit-learn"},
+                                          {"bs4", "beautifulsoup4"},
+                                          {"dateutil", "python-dateutil"},
+                                          {"dotenv", "python-dotenv"},
+                                          {"polars", "polars"},
+                                          {"docx", "python-docx"},
+                                          {"fitz", "pymupdf"},
+                                          {"jwt", "pyjwt"}}) {
     EXPECT_EQ(import(module).meaning, Meaning::package) << module;
     EXPECT_EQ(import(module).package, package);
   }

@@ -45,10 +45,9 @@ class Parser {
   }
   // Letters, digits and separators between them; "" if it is none.
   std::string_view take_name() {
-    const std::string_view name =
-        take_while([](char c) { return is_plain(c) || is_separator(c); });
+    const std::string_view name = take_while([](char c) { return is_plain(c) || is_separator(c); });
     return !name.empty() && is_plain(name.front()) && is_plain(name.back()) ? name
-                                                                           : std::string_view{};
+                                                                            : std::string_view{};
   }
   std::string_view take_operator() {
     for (std::string_view one : kOperators)
@@ -70,7 +69,8 @@ std::optional<Error> other_kinds(std::string_view text) {
   for (char c : text)
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f)
       return refused(text, "holds a character that is not plain ASCII", remedy);
-  if (text.front() == '-') return refused(text, "is an option", "options are the operator's; " + remedy);
+  if (text.front() == '-')
+    return refused(text, "is an option", "options are the operator's; " + remedy);
   if (text.find("://") != std::string_view::npos || text.find('@') != std::string_view::npos)
     return refused(text, "names a URL", "packages come from the configured index; " + remedy);
   if (text.find('/') != std::string_view::npos || text.find('\\') != std::string_view::npos ||
@@ -86,7 +86,8 @@ Status parse_extras(Parser& in, std::string_view text, Requirement& out) {
   do {
     in.skip_spaces();
     const std::string_view extra = in.take_name();
-    if (extra.empty()) return refused(text, "has an extra without a name", "write it like httpx[http2]");
+    if (extra.empty())
+      return refused(text, "has an extra without a name", "write it like httpx[http2]");
     extras.insert(normalised(extra));
     in.skip_spaces();
   } while (in.take(","));
@@ -100,17 +101,18 @@ Status parse_versions(Parser& in, std::string_view text, Requirement& out) {
   do {
     in.skip_spaces();
     const std::string_view op = in.take_operator();
-    if (op.empty()) return refused(text, "is not understood from " + quoted(in.rest()) + " on", remedy);
+    if (op.empty())
+      return refused(text, "is not understood from " + quoted(in.rest()) + " on", remedy);
     in.skip_spaces();
-    const std::string_view version = in.take_while([](char c) {
-      return is_plain(c) || is_separator(c) || c == '*' || c == '+' || c == '!';
-    });
+    const std::string_view version = in.take_while(
+        [](char c) { return is_plain(c) || is_separator(c) || c == '*' || c == '+' || c == '!'; });
     if (version.empty() || !is_plain(version.front()))
       return refused(text, "has no version after " + std::string(op), remedy);
     out.versions.push_back(std::string(op) + std::string(version));
     in.skip_spaces();
   } while (in.take(","));
-  if (!in.at_end()) return refused(text, "is not understood from " + quoted(in.rest()) + " on", remedy);
+  if (!in.at_end())
+    return refused(text, "is not understood from " + quoted(in.rest()) + " on", remedy);
   return ok();
 }
 

@@ -18,8 +18,8 @@ inline constexpr std::size_t kMaxRequirements = 100;
 inline constexpr std::size_t kMaxRequirement = 200;  // bytes of one
 
 struct Requirement {
-  std::string name;                 // normalised: lower case, one '-' for any run of . _ -
-  std::vector<std::string> extras;  // normalised, sorted, once each
+  std::string name;                   // normalised: lower case, one '-' for any run of . _ -
+  std::vector<std::string> extras;    // normalised, sorted, once each
   std::vector<std::string> versions;  // "==1.*", in the order given
   std::string text() const;
   bool operator==(const Requirement&) const = default;

@@ -30,13 +30,45 @@ TEST(Requirement, IsTheSameAfterItsOwnText) {
 }
 
 TEST(Requirement, IsNothingElse) {
-  for (const char* text :
-       {"", " ", "-r file", "--index-url=http://x/", "-e .", "polars --pre", "polars\n-r x",
-        "polars @ https://example.org/x.whl", "git+https://example.org/x", "file:///etc", "./local",
-        "/etc/passwd", "../x", "~/x", "C:\\x", "polars; python_version<'4'", "polars==", "polars==*",
-        "polars 1", "polars[", "polars[]", "polars[a", "polars[-a]", "==1", "polars,", "polars==1,",
-        "polars=1", "polars==1 2", "-polars", "polars-", "_x", "p\xc3\xb6lars", "\xd1\x80olars",
-        "polars\x01", "polars\t==1", "polars#x", "polars$(id)", "polars|x", "polars==1&x"})
+  for (const char* text : {"",
+                           " ",
+                           "-r file",
+                           "--index-url=http://x/",
+                           "-e .",
+                           "polars --pre",
+                           "polars\n-r x",
+                           "polars @ https://example.org/x.whl",
+                           "git+https://example.org/x",
+                           "file:///etc",
+                           "./local",
+                           "/etc/passwd",
+                           "../x",
+                           "~/x",
+                           "C:\\x",
+                           "polars; python_version<'4'",
+                           "polars==",
+                           "polars==*",
+                           "polars 1",
+                           "polars[",
+                           "polars[]",
+                           "polars[a",
+                           "polars[-a]",
+                           "==1",
+                           "polars,",
+                           "polars==1,",
+                           "polars=1",
+                           "polars==1 2",
+                           "-polars",
+                           "polars-",
+                           "_x",
+                           "p\xc3\xb6lars",
+                           "\xd1\x80olars",
+                           "polars\x01",
+                           "polars\t==1",
+                           "polars#x",
+                           "polars$(id)",
+                           "polars|x",
+                           "polars==1&x"})
     EXPECT_FALSE(parse_requirement(text)) << text;
 }
 

@@ -18,7 +18,7 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr int kMostAtOnce = 2;              // installations; each may fill its disk limit
+constexpr int kMostAtOnce = 2;                 // installations; each may fill its disk limit
 constexpr std::chrono::hours kRemembered{24};  // how long an unpinned name means the same version
 constexpr std::size_t kMaxProgress = 500;
 constexpr std::size_t kMaxHosts = 8;  // that one index leads to
@@ -36,14 +36,19 @@ Provided refused(PackageTrouble why) {
 // What each failure of the installer means for who asked.
 PackageTrouble explain(const std::string& code, const std::string& detail) {
   static const std::map<std::string, std::pair<int, const char*>> kRemedies{
-      {"package_not_found", {422, "check the name of the package on its index; `imports` takes the name of a module"}},
-      {"no_wheel", {422, "choose a version that has a wheel for this Python, or one without compiled code"}},
+      {"package_not_found",
+       {422, "check the name of the package on its index; `imports` takes the name of a module"}},
+      {"no_wheel",
+       {422, "choose a version that has a wheel for this Python, or one without compiled code"}},
       {"conflict", {422, "loosen the versions that the explanation names"}},
-      {"offline", {503, "the index cannot be reached; try again, or let the operator check --index-url"}},
+      {"offline",
+       {503, "the index cannot be reached; try again, or let the operator check --index-url"}},
       {"too_big", {422, "ask for fewer or smaller packages; the operator may raise --layer-mb"}},
       {"hash_mismatch", {502, "the index or something on the way is broken; tell its operator"}},
       {"bad_package", {422, "the package is damaged or hostile: do without it"}},
-      {"install_timeout", {504, "try again later: what was downloaded is lost; the operator may raise --install-timeout"}},
+      {"install_timeout",
+       {504,
+        "try again later: what was downloaded is lost; the operator may raise --install-timeout"}},
       {"cancelled", {503, "try again"}}};
   const auto found = kRemedies.find(code);
   if (found == kRemedies.end())
@@ -69,8 +74,9 @@ std::string host_of(const std::string& url) {
   std::string host = url.substr(scheme + 3);
   host = host.substr(0, host.find_first_of("/?#"));
   if (const std::size_t at = host.rfind('@'); at != std::string::npos) host = host.substr(at + 1);
-  const bool has_port = host.find(':', host.rfind(']') == std::string::npos ? 0 : host.rfind(']')) !=
-                        std::string::npos;
+  const bool has_port =
+      host.find(':', host.rfind(']') == std::string::npos ? 0 : host.rfind(']')) !=
+      std::string::npos;
   if (!has_port && !host.empty()) host += url.starts_with("http://") ? ":80" : ":443";
   return host;
 }
@@ -177,13 +183,14 @@ std::size_t Provisioner::prune(std::uint64_t budget) {
 
 std::optional<PackageTrouble> Provisioner::forbidden(const std::string& name) const {
   if (config_.permits(name)) return std::nullopt;
-  return trouble("package_forbidden", "the operator of this server does not allow the package " + name,
+  return trouble("package_forbidden",
+                 "the operator of this server does not allow the package " + name,
                  "do without it, or ask the operator", 403);
 }
 
 // Names to requirements; the trouble if one of them is none.
-Task<std::optional<PackageTrouble>> Provisioner::read_names(const PackageWish& wish, Provided& out,
-                                                            std::vector<std::string>& requirements) {
+Task<std::optional<PackageTrouble>> Provisioner::read_names(
+    const PackageWish& wish, Provided& out, std::vector<std::string>& requirements) {
   if (wish.packages.size() > packages::kMaxRequirements ||
       wish.imports.size() > packages::kMaxRequirements)
     co_return trouble("too_many_packages", "more than 100 are named at once", "name fewer");
@@ -202,15 +209,18 @@ Task<std::optional<PackageTrouble>> Provisioner::read_names(const PackageWish& w
   if (!known)
     co_return trouble("no_capacity", "there is no room to look up packages", "try again", 503);
   std::set<std::string> in_image;
-  for (const auto& [module, package] : inventory_->image) in_image.insert(packages::normalised(package));
+  for (const auto& [module, package] : inventory_->image)
+    in_image.insert(packages::normalised(package));
   for (const std::string& name : wish.imports) {
     packages::Import import = packages::resolve_import(name, *inventory_);
     if (import.meaning == packages::Meaning::unknown) {
-      std::string remedy = import.suggestions.empty()
-                               ? "check its spelling"
-                               : "did you mean " + boost::algorithm::join(import.suggestions, ", ") + "?";
+      std::string remedy =
+          import.suggestions.empty()
+              ? "check its spelling"
+              : "did you mean " + boost::algorithm::join(import.suggestions, ", ") + "?";
       remedy += "; a package whose name you are sure of goes into `packages`";
-      co_return trouble("unknown_module", "no module " + packages::quoted(name) + " is known", remedy);
+      co_return trouble("unknown_module", "no module " + packages::quoted(name) + " is known",
+                        remedy);
     }
     if (import.meaning == packages::Meaning::corrected)
       out.notes.push_back(name + " -> " + import.module);
@@ -300,9 +310,10 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
     layers_.touch(out.layer);
     out.shadows = layer->shadows;
     if (layer->shadows)
-      out.notes.push_back("these packages need other versions than the image has; the session starts "
-                          "with nothing imported, and finds these first: " +
-                          boost::algorithm::join(layer->pins, ", "));
+      out.notes.push_back(
+          "these packages need other versions than the image has; the session starts "
+          "with nothing imported, and finds these first: " +
+          boost::algorithm::join(layer->pins, ", "));
   }
   co_return out;
 }
@@ -356,7 +367,8 @@ Task<std::optional<PackageTrouble>> Provisioner::find_hosts(std::shared_ptr<Flig
   if (const json::value* list = said.done.if_contains("hosts"); list && list->is_array())
     for (const json::value& one : list->as_array())
       if (one.is_string() && hosts.size() < kMaxHosts)
-        if (std::string host(one.as_string()); parse_network_rule(host)) hosts.insert(std::move(host));
+        if (std::string host(one.as_string()); parse_network_rule(host))
+          hosts.insert(std::move(host));
   if (hosts.empty()) co_return std::nullopt;  // a package that is not there: uv will tell
   hosts_.assign(hosts.begin(), hosts.end());
   for (const std::string& host : known) hosts.erase(host);
@@ -384,7 +396,8 @@ Task<std::optional<PackageTrouble>> Provisioner::open(std::shared_ptr<Flight> fl
   if (!made && made.error().code != Code::unavailable && made.error().code != Code::over_limit)
     co_return explain("offline", made.error().message);
   if (!made)
-    co_return trouble("no_capacity", "there is no room to install packages: " + made.error().message,
+    co_return trouble("no_capacity",
+                      "there is no room to install packages: " + made.error().message,
                       "try again later", 503);
   flight->session = std::move(*made);
   ++flight->session->attached;
@@ -451,7 +464,8 @@ Task<Provisioner::Said> Provisioner::ask(std::shared_ptr<Flight> flight, json::o
         done = true;
       }
       if (json::value* why = message->if_contains("failed"); why && why->is_object())
-        said.trouble = explain(text_of(why->as_object(), "code"), text_of(why->as_object(), "detail"));
+        said.trouble =
+            explain(text_of(why->as_object(), "code"), text_of(why->as_object(), "detail"));
     }
   }
   co_await execution->finished();
@@ -551,9 +565,12 @@ Task<Provided> Provisioner::install_in(std::shared_ptr<Flight> flight) {
 
 Task<Provided> Provisioner::fill_layer(std::shared_ptr<Flight> flight, packages::Layer layer) {
   std::shared_ptr<Session> session = flight->session;
-  if (!session || flight->abandoned) co_return refused(explain("cancelled", "nobody waited for it"));
+  if (!session || flight->abandoned)
+    co_return refused(explain("cancelled", "nobody waited for it"));
   Result<packages::Layers::Draft> draft = layers_.begin();
-  if (!draft) co_return refused(trouble("disk_full", draft.error().message, "make room on the server's disk", 507));
+  if (!draft)
+    co_return refused(
+        trouble("disk_full", draft.error().message, "make room on the server's disk", 507));
   packages::CopyLimits limits;
   limits.bytes = config_.layer_bytes;
   limits.files = config_.layer_files;
@@ -576,7 +593,8 @@ Task<Provided> Provisioner::fill_layer(std::shared_ptr<Flight> flight, packages:
     co_return out;
   }
   if (Status s = layers_.commit(std::move(*draft), std::move(layer)); !s)
-    co_return refused(trouble("disk_full", s.error().message, "make room on the server's disk", 507));
+    co_return refused(
+        trouble("disk_full", s.error().message, "make room on the server's disk", 507));
   ++installations_;
   std::set<std::string> in_use = registry_.layers_in_use();
   in_use.insert(out.layer);

@@ -123,8 +123,7 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
     last_number_ = 0;
     wire::Setup setup{.environment = environment(), .seed = spec.seed};
     if (spec.layer_first) setup.environment["VITRINE_PACKAGES"] = "first";
-    if (!setup.environment.empty() || spec.seed)
-      send_message(wire::Type::setup, 0, setup.encode());
+    if (!setup.environment.empty() || spec.seed) send_message(wire::Type::setup, 0, setup.encode());
   }
   auto self = shared_from_this();
   const auto spawn = [&](Task<void> task) {

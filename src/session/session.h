@@ -38,8 +38,8 @@ struct SessionSpec {
   std::optional<Network> network;  // none = sealed
   std::string policy = "native";
   std::string isolation = "process";
-  std::vector<std::string> packages;       // requirement strings, as asked for
-  std::vector<std::string> imports;        // module names, as asked for
+  std::vector<std::string> packages;  // requirement strings, as asked for
+  std::vector<std::string> imports;   // module names, as asked for
   bool allow_sdist = false;
   bool provided = false;                   // they have been seen to
   bool additional = false;                 // it also gets what ADDITIONAL_IMPORTS names

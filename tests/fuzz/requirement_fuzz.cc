@@ -19,13 +19,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     auto again = parse_requirement(plain);
     require(again && *again == *parsed, "its own text means the same");
   } else {
-    for (char c : parsed.error().message)
-      require(c >= 0x20 && c < 0x7f, "an error is printable");
+    for (char c : parsed.error().message) require(c >= 0x20 && c < 0x7f, "an error is printable");
   }
-  static const Inventory inventory{.standard = {"typing", "dataclasses"}, .image = {{"numpy", "numpy"}}};
+  static const Inventory inventory{.standard = {"typing", "dataclasses"},
+                                   .image = {{"numpy", "numpy"}}};
   if (is_module_name(text)) {
     const Import import = resolve_import(text, inventory);
-    require(import.meaning != Meaning::package || package_of(text.substr(0, text.find('.'))) == import.package,
+    require(import.meaning != Meaning::package ||
+                package_of(text.substr(0, text.find('.'))) == import.package,
             "only what the table knows is installed");
   }
   return 0;

@@ -222,8 +222,11 @@ std::variant<Reset, Mistakes> read_reset(const json::object& object, const json:
       if (good) reset.imports.emplace_back((*list)[i].as_string());
     }
     if (!good)
-      mistakes.push_back({"list_type", at(prefix, "additional_imports"),
-                          "Input should be a list of at most 100 names", *imports, {}});
+      mistakes.push_back({"list_type",
+                          at(prefix, "additional_imports"),
+                          "Input should be a list of at most 100 names",
+                          *imports,
+                          {}});
   }
   read_wishes(object, prefix, reset.wishes, mistakes);
   if (!mistakes.empty()) return mistakes;

@@ -50,7 +50,7 @@ std::variant<Action, Mistakes> read_action(const json::object& object);
 struct Reset {
   std::optional<std::uint64_t> seed;
   std::optional<std::string> episode;
-  Wishes wishes;  // of every step
+  Wishes wishes;                          // of every step
   std::vector<std::string> imports = {};  // modules, or requirement strings
 };
 // `prefix`: where the object stands in what was sent, for the mistakes' places.
