@@ -87,7 +87,7 @@ PackageWish wish_of(const session::SessionSpec& spec) {
 
 Problem problem_of(const session::PackageTrouble& trouble) {
   return make_problem(static_cast<http::status>(trouble.status), trouble.code, trouble.detail,
-                      trouble.remedy, trouble.status == 503 ? 2 : 0);
+                      trouble.remedy, trouble.code == "no_capacity" ? 2 : 0);
 }
 
 Task<void> Streamed::begin() {
