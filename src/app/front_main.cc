@@ -56,6 +56,7 @@ struct FrontOptions {
   std::vector<std::string> hosts;
   std::uint32_t history = 1000;
   std::string reward = "openenv";  // none, openenv, or a file of rules
+  std::string network = "on";      // off = only installations of packages have one
   std::string packages;            // file of app/package_settings.h; "" = no packages
 };
 
@@ -255,6 +256,7 @@ Status Front::start() {
     asio::co_spawn(context_, provisioner_.answer(session, execution, std::move(wish)),
                    asio::detached);
   };
+  registry_.network_for_sessions = options_.network == "on";
   registry_.provider = [this](session::SessionSpec* spec) {
     return provisioner_.provide_in_time(spec, kPackagePatience);
   };
@@ -332,6 +334,7 @@ int run(int argc, char** argv) {
   app.add_option("--history", options.history);
   app.add_option("--reward", options.reward);
   app.add_option("--packages", options.packages);
+  app.add_option("--network", options.network)->check(CLI::IsMember({"on", "off"}));
   CLI11_PARSE(app, argc, argv);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   ::umask(077);

@@ -66,7 +66,10 @@ Status write_private(const std::string& path, const std::string& text, uid_t fro
 Result<PackagePlaces> packages_for_front(const Settings& settings, const std::string& data,
                                          uid_t front) {
   const PipSettings pip = read_pip_settings();
-  PackagePlaces places{.file = data + "/packages.json", .wheels = {}};
+  PackagePlaces places;
+  places.file = data + "/packages.json";
+  places.has_index =
+      settings.get("packages", "on") == "on" && settings.get("index_url", "") != "none";
   std::error_code failed;
   if (const std::string given = settings.get("find_links", ""); !given.empty()) {
     places.wheels = fs::weakly_canonical(fs::absolute(given), failed).string();

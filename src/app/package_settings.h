@@ -13,6 +13,7 @@ namespace vitrine::app {
 struct PackagePlaces {
   std::string file;    // JSON for the front, in its directory, mode 0600: it may hold credentials
   std::string wheels;  // a directory for the keeper; "" = none
+  bool has_index = true;  // packages are on, and come from an index
 };
 
 // `front` owns the file where the server is started as root.

@@ -227,14 +227,16 @@ int serve(const ServeOptions& options) {
       if (setting.name == std::string(name) && settings.values.contains(name))
         words.insert(words.end(), {flag_of(setting), settings.values.at(name)});
   if (!packages->wheels.empty()) words.insert(words.end(), {"--wheels", packages->wheels});
-  // Whoever may make sessions without a token must not get our address for the asking.
-  words.insert(words.end(), {"--egress", settings.get("egress", auth == "none" ? "off" : "on")});
+  // Whoever may make sessions without a token must not get our address for the asking. Packages are
+  // installed by nobody's code, and have a way to their index all the same.
+  const std::string network = settings.get("egress", auth == "none" ? "off" : "on");
+  words.insert(words.end(), {"--egress", packages->has_index ? "on" : network});
   if (settings.values.contains("egress_allow_private"))
     words.insert(words.end(),
                  {"--egress-allow-private", settings.values.at("egress_allow_private")});
   if (options.ephemeral) words.emplace_back("--ephemeral");
   words.insert(words.end(), {"--", "--data", data, "--auth", auth, "--reward", *rules});
-  words.insert(words.end(), {"--packages", packages->file});
+  words.insert(words.end(), {"--packages", packages->file, "--network", network});
   if (settings.values.contains("history"))
     words.insert(words.end(), {"--history", settings.values.at("history")});
   if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});

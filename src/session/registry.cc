@@ -244,6 +244,11 @@ Lifetime Registry::lifetime_at_keeper(const SessionSpec& spec) const {
 
 Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
   if (auto refusal = refuses(spec)) co_return to_error(*refusal);
+  const bool internal = !spec.stored && spec.lifetime == Lifetime::one_shot;
+  if (spec.network && !network_for_sessions && !internal)
+    co_return Error{.code = Code::invalid_argument,
+                    .message = "this server gives no network to sessions",
+                    .remedy = "leave network out, or let the operator start it with --egress on"};
   const bool wants = spec.additional || !spec.packages.empty() || !spec.imports.empty();
   if (provider && wants && !spec.provided) {
     Status provided = co_await provider(&spec);

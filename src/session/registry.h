@@ -71,6 +71,8 @@ class Registry {
   const Counters& counters() const { return counters_; }
   // Sees to the packages of a spec that nobody has seen to yet; none = there are no packages.
   std::function<Task<Status>(SessionSpec* spec)> provider;
+  // Whether sessions get the network they ask for; installations of packages do in any case.
+  bool network_for_sessions = true;
   // As Journal::wants.
   decltype(Journal::wants) on_wish;
   // Called for every finished execution, for metrics.
