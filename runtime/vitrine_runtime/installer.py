@@ -210,30 +210,42 @@ def _install(job: dict[str, Any]) -> dict[str, Any]:
 def _hosts(job: dict[str, Any]) -> dict[str, Any]:
     """The hosts that the index's page of one package leads to: files often lie on another one."""
     import html
-    import ssl
-    import urllib.parse
-    import urllib.request
+    from urllib.parse import urljoin, urlsplit
 
     _certificates(job)
     name = _key(re.split(r"[^A-Za-z0-9._-]", job["requirements"][0])[0])
     hosts = set()
     for base in [job["index_url"], *job.get("extra_index_urls", [])]:
-        if not base:
-            continue
         url = f"{base.rstrip('/')}/{name}/"
-        request = urllib.request.Request(url, headers={"Accept": "text/html"})
-        try:
-            context = ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or None)
-            with urllib.request.urlopen(request, timeout=20, context=context) as answer:
-                page = answer.read(8 << 20).decode("utf-8", "replace")
-        except (OSError, ValueError):
-            continue  # uv tells what is wrong with it
-        for link in re.findall(r'href="([^"]+)"', page):
-            split = urllib.parse.urlsplit(urllib.parse.urljoin(url, html.unescape(link)))
+        for link in re.findall(r'href="([^"]+)"', _page(url)):
+            split = urlsplit(urljoin(url, html.unescape(link)))
             if split.scheme in ("http", "https") and split.hostname:
                 port = split.port or (443 if split.scheme == "https" else 80)
                 hosts.add(f"{split.hostname}:{port}")
     return {"hosts": sorted(hosts)[:8]}
+
+
+def _page(url: str) -> str:
+    """ "" for one that cannot be had: uv tells what is wrong with it."""
+    import base64
+    import http.client
+    import ssl
+    import urllib.request
+    from urllib.parse import unquote, urlsplit, urlunsplit
+
+    split = urlsplit(url)
+    headers = {"Accept": "text/html"}
+    if split.username is not None:
+        secret = f"{unquote(split.username)}:{unquote(split.password or '')}".encode()
+        headers["Authorization"] = "Basic " + base64.b64encode(secret).decode()
+    plain = urlunsplit(split._replace(netloc=split.netloc.rpartition("@")[2]))
+    try:
+        context = ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or None)
+        request = urllib.request.Request(plain, headers=headers)
+        with urllib.request.urlopen(request, timeout=20, context=context) as answer:
+            return str(answer.read(8 << 20).decode("utf-8", "replace"))
+    except (OSError, ValueError, http.client.HTTPException):
+        return ""
 
 
 # -- uv -------------------------------------------------------------------------------------------

@@ -30,12 +30,18 @@ class Shop:
         self.wheels.mkdir(mode=0o755)
         self.servers: list[Server] = []
 
-    def serve(self, *, directory: Path | None = None, **settings: Any) -> Server:
+    def serve(
+        self, *, directory: Path | None = None, options: tuple[str, ...] = (), **settings: Any
+    ) -> Server:
         file = self.directory / f"packages-{len(self.servers)}.json"
         file.write_text(json.dumps({"on": 1, "index_url": "none", "find_links": 1, **settings}))
         file.chmod(0o644)
         server = Server(
-            "--wheels", str(self.wheels), front=("--packages", str(file)), directory=directory
+            "--wheels",
+            str(self.wheels),
+            *options,
+            front=("--packages", str(file)),
+            directory=directory,
         )
         self.servers.append(server)
         return server
