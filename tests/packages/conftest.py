@@ -31,7 +31,12 @@ class Shop:
         self.servers: list[Server] = []
 
     def serve(
-        self, *, directory: Path | None = None, options: tuple[str, ...] = (), **settings: Any
+        self,
+        *,
+        directory: Path | None = None,
+        options: tuple[str, ...] = (),
+        user: int | None = None,
+        **settings: Any,
     ) -> Server:
         file = self.directory / f"packages-{len(self.servers)}.json"
         file.write_text(json.dumps({"on": 1, "index_url": "none", "find_links": 1, **settings}))
@@ -42,6 +47,7 @@ class Shop:
             *options,
             front=("--packages", str(file)),
             directory=directory,
+            user=user,
         )
         self.servers.append(server)
         return server

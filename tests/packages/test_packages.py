@@ -145,6 +145,17 @@ def test_a_live_session_can_be_given_more(server: Server) -> None:
     session.delete()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_without_root_it_is_the_same(serve: Callable[..., Server]) -> None:
+    server = serve(user=65534)
+
+    session = server.create(packages=["vt-needs"])
+
+    assert session.value("import vt_needs, vt_plain; vt_plain.version") == "'1.0'"
+    write = "open('/usr/local/lib/vitrine-packages/vt_plain.py', 'a')"
+    assert session.run(write)["error"]["name"] == "OSError", "its own files, and still read-only"
+
+
 # ---- names
 
 
