@@ -104,6 +104,10 @@ Provisioner::Provisioner(asio::any_io_executor executor, Registry& registry,
       layers_(std::move(layers)),
       landed_(executor) {}
 
+Provisioner::~Provisioner() {
+  for (auto& [key, flight] : flights_) flight->orphaned = true;
+}
+
 void Provisioner::apply(const Provided& provided, SessionSpec& spec) {
   spec.layer = provided.layer;
   spec.layer_first = provided.shadows;
@@ -283,7 +287,7 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
       std::shared_ptr<Flight> flight;
       Provisioner* self;
       ~Waiting() {
-        if (--flight->waiting > 0 || flight->result) return;
+        if (--flight->waiting > 0 || flight->result || flight->orphaned) return;
         flight->abandoned = true;
         asio::co_spawn(
             self->executor_,

@@ -59,6 +59,10 @@ class Provisioner {
   Provisioner(asio::any_io_executor executor, Registry& registry, packages::Config config,
               packages::Layers layers);
 
+  ~Provisioner();
+  Provisioner(const Provisioner&) = delete;
+  Provisioner& operator=(const Provisioner&) = delete;
+
   Task<Provided> provide(PackageWish wish, Progress progress);
   // For callers that can wait only so long, and show nothing meanwhile: `unavailable` while it goes on.
   Task<Status> provide_in_time(SessionSpec* spec, std::chrono::milliseconds patience);
@@ -87,6 +91,7 @@ class Provisioner {
     std::chrono::steady_clock::time_point latest;
     int waiting = 0;
     bool abandoned = false;
+    bool orphaned = false;  // the provisioner is gone: the server ends
     Changes changes;
   };
 
