@@ -439,7 +439,8 @@ def test_a_one_shot_has_a_network_and_leaves_nothing(server: Server, origin: Ori
 def test_the_proxy_has_a_user_id_of_its_own_and_no_privilege(
     server: Server, online: Session
 ) -> None:
-    (pid,) = until(lambda: proxies(server))
+    online.run(raw(b"CONNECT no.example:443 HTTP/1.1\r\n\r\n"))  # it answers, so it is sealed
+    (pid,) = proxies(server)
     status = dict(
         line.split(":\t", 1)
         for line in Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -549,3 +550,35 @@ def test_a_connection_to_nobody_fails_with_a_reason(create: Callable[..., Sessio
     assert json.loads(json.dumps(execution["network"][0]))["reason"].endswith(
         "does not accept a connection"
     )
+
+
+def test_networks_that_come_and_go_leave_nothing(server: Server, origin: Origin) -> None:
+    def spaces() -> int:
+        found = set()
+        for pid, _ in family(server.process.pid):
+            try:
+                found.add(os.readlink(f"/proc/{pid}/ns/net"))
+            except OSError:
+                pass
+        return len(found)
+
+    def fds() -> int:
+        return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+
+    def round() -> None:
+        session = server.create(network={"allow": [origin.name]})
+        session.run(f"import socket; s = socket.create_connection(('{PROXY[:-5]}', 3128), 30)")
+        assert session.delete().status == 204
+        assert proxies(server) == []
+
+    for _ in range(3):
+        round()
+    settled = until(lambda: server.info()["pools"]["empty"] >= 16 and (fds(), spaces()))
+    for _ in range(25):
+        round()
+
+    def as_before() -> bool:
+        return server.info()["pools"]["empty"] >= 16 and (fds(), spaces()) <= settled
+
+    assert until(as_before), (settled, fds(), spaces())
+    assert server.info()["egress"]["proxies"] == 0

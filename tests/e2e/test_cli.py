@@ -313,6 +313,16 @@ def test_a_missing_image_is_told_with_the_remedy(directory: Path) -> None:
     assert left_of(directory) == []
 
 
+def test_run_reaches_what_it_allows_and_says_what_it_does_not() -> None:
+    code = "import requests; print(requests.get('http://example.com/').text)"
+
+    done = vitrine("run", "-c", code, "--allow", "example.org")
+    wrong = vitrine("run", "-c", code, "--allow", "*")
+
+    assert "example.com:80 is not in this session's network.allow (example.org)" in done.stdout
+    assert wrong.returncode == 2 and "every host" in wrong.stderr and "remedy" in wrong.stderr
+
+
 # ------------------------------------------------------------------------------------------- serve
 
 WRONG_FLAGS = [
@@ -327,6 +337,9 @@ WRONG_FLAGS = [
     ("--capacity", "1"),
     ("--history", "0"),
     ("--auth", "maybe"),
+    ("--egress", "maybe"),
+    ("--egress-allow-private", "10.1"),
+    ("--egress-allow-private", "::1/129"),
     ("--name", "a/b"),
     ("--host", "a b"),
     ("--image", "/nowhere"),
