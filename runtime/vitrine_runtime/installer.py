@@ -37,6 +37,7 @@ _MEANINGS = (
     ("no_wheel", r"no wheels|no usable wheels|only has wheels|building from source is disabled|"
      r"no (matching )?(Python )?(ABI|platform) tag|has no (usable )?wheels|no source distribution|"
      r"Python requirement|Python>=|does not satisfy Python"),
+    ("offline", r"returned a (401|403|407|5\d\d)"),
     ("package_not_found", r"was not found in the (package registry|provided package locations)|"
      r"there are no versions of|no version of"),
     ("offline", r"error sending request|dns error|[Cc]onnect|tunnel|timed out|Failed to fetch|"

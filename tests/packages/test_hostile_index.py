@@ -36,6 +36,9 @@ class Index:
             def do_GET(self) -> None:
                 index.answer(self)
 
+            def do_HEAD(self) -> None:
+                index.answer(self)
+
             def log_message(self, *_: object) -> None:
                 pass
 
@@ -52,7 +55,7 @@ class Index:
         if self.password and request.headers["Authorization"] != f"Basic {wanted}":
             return self.send(request, 401, b"who are you?", "text/plain")
         parts = request.path.strip("/").split("/")
-        if len(parts) == 2:
+        if parts[0] == "simple":
             mine = [name for name in self.files if name.split("-")[0].replace("_", "-") == parts[1]]
             links = "".join(
                 f'<a href="/files/{name}#sha256={self.hash_of(self.files[name])}">{name}</a>\n'
@@ -71,7 +74,8 @@ class Index:
         if status == 401:
             request.send_header("WWW-Authenticate", 'Basic realm="index"')
         request.end_headers()
-        request.wfile.write(body)
+        if request.command != "HEAD":
+            request.wfile.write(body)
 
     def close(self) -> None:
         self.over.set()
