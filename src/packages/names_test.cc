@@ -50,7 +50,7 @@ TEST(ResolveImport, CorrectsATypoOfWhatTheSessionHas) {
 TEST(ResolveImport, GuessesNothing) {
   EXPECT_EQ(import("jso").meaning, Meaning::unknown) << "too short";
   EXPECT_EQ(import("tipes").meaning, Meaning::corrected);
-  EXPECT_EQ(import("tymes").meaning, Meaning::unknown) << "nothing is one letter away";
+  EXPECT_EQ(import("txmxs").meaning, Meaning::unknown) << "nothing is one letter away";
   EXPECT_EQ(import("polarz").meaning, Meaning::unknown) << "never corrected to what is installed";
   EXPECT_EQ(import("polarz").suggestions.at(0), "polars");
   EXPECT_EQ(import("a_module_nobody_has").meaning, Meaning::unknown);

@@ -42,7 +42,11 @@ class Index:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self.server = http.server.ThreadingHTTPServer((HOST, 0), Handler)
+        class Quiet(http.server.ThreadingHTTPServer):
+            def handle_error(self, *_: object) -> None:
+                pass  # whoever stopped waiting
+
+        self.server = Quiet((HOST, 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://{HOST}:{self.server.server_port}/simple"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
