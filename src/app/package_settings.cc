@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/package_settings.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <unistd.h>
 
+#include <array>
 #include <boost/json.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -52,6 +55,57 @@ std::uint64_t mega(const Settings& settings, const char* name, std::uint64_t oth
   return (text.empty() ? otherwise : std::strtoull(text.c_str(), nullptr, 10)) << 20;
 }
 
+// "https://user:secret@host:8443/simple" -> "host".
+std::string host_of(const std::string& url) {
+  const std::size_t scheme = url.find("://");
+  if (scheme == std::string::npos) return "";
+  std::string host = url.substr(scheme + 3);
+  host = host.substr(0, host.find_first_of("/?#"));
+  host = host.substr(host.rfind('@') + 1);  // npos + 1 = 0
+  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
+  return host.substr(0, host.find(':'));
+}
+
+// What the image's pip uses where nobody says otherwise, as its own source has it.
+std::string default_index(const std::string& image) {
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(image + "/root/usr/local/lib", failed)) {
+    const std::string file = entry.path().string() + "/dist-packages/pip/_internal/models/index.py";
+    Result<std::string> text = read_file(AT_FDCWD, file.c_str(), 1u << 20);
+    const std::size_t at = text ? text->find("\nPyPI = ") : std::string::npos;
+    if (at == std::string::npos) continue;
+    const std::size_t begin = text->find('"', at) + 1;
+    return text->substr(begin, text->find('"', begin) - begin);
+  }
+  return "";
+}
+
+// Where a name leads to; "" if that cannot be said at once. Nobody waits longer for a server.
+std::string addresses_of(const std::string& host) {
+  static std::string name;  // what is asked for may be answered when nobody listens any more
+  static gaicb request;
+  static addrinfo hints;
+  name = host;
+  hints.ai_socktype = SOCK_STREAM;
+  request.ar_name = name.c_str();
+  request.ar_request = &hints;
+  gaicb* list[] = {&request};
+  const timespec limit{1, 0};
+  if (host.empty() || ::getaddrinfo_a(GAI_NOWAIT, list, 1, nullptr) != 0) return "";
+  if (::gai_suspend(list, 1, &limit) == EAI_AGAIN || ::gai_error(&request) != 0) return "";
+  std::string out;
+  for (const addrinfo* one = request.ar_result; one != nullptr; one = one->ai_next) {
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    const void* bytes = one->ai_family == AF_INET
+                            ? static_cast<const void*>(
+                                  &reinterpret_cast<const sockaddr_in*>(one->ai_addr)->sin_addr)
+                            : &reinterpret_cast<const sockaddr_in6*>(one->ai_addr)->sin6_addr;
+    if (::inet_ntop(one->ai_family, bytes, text.data(), text.size()) != nullptr)
+      out += (out.empty() ? "" : ",") + std::string(text.data());
+  }
+  return out;
+}
+
 Status write_private(const std::string& path, const std::string& text, uid_t front) {
   ::unlink(path.c_str());
   Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -63,8 +117,8 @@ Status write_private(const std::string& path, const std::string& text, uid_t fro
 
 }  // namespace
 
-Result<PackagePlaces> packages_for_front(const Settings& settings, const std::string& data,
-                                         uid_t front) {
+Result<PackagePlaces> packages_for_front(const Settings& settings, const std::string& image,
+                                         const std::string& data, uid_t front) {
   const PipSettings pip = read_pip_settings();
   PackagePlaces places;
   places.file = data + "/packages.json";
@@ -107,6 +161,10 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
       {"layer_bytes", mega(settings, "layer_mb", 1024)},
       {"budget_bytes", mega(settings, "layers_mb", 8192)},
       {"time_s", std::strtoull(settings.get("install_timeout", "300").c_str(), nullptr, 10)}};
+  if (places.has_index) {
+    const std::string index = settings.get("index_url", pip.index_url);
+    places.addresses = addresses_of(host_of(index.empty() ? default_index(image) : index));
+  }
   if (Status s = write_private(places.file, json::serialize(out), front); !s)
     return std::move(s.error());
   return places;

@@ -201,7 +201,7 @@ int serve(const ServeOptions& options) {
                         .message = "capacity '1' leaves no session: rewards are judged in one",
                         .remedy = "choose 2 or more, or --reward none"},
                   kUsage);
-  Result<PackagePlaces> packages = packages_for_front(settings, data, kFrontUid);
+  Result<PackagePlaces> packages = packages_for_front(settings, image, data, kFrontUid);
   if (!packages) return refuse(packages.error(), kUsage);
   note_ignored_variables();
 
@@ -231,6 +231,8 @@ int serve(const ServeOptions& options) {
   // installed by nobody's code, and have a way to their index all the same.
   const std::string network = settings.get("egress", auth == "none" ? "off" : "on");
   words.insert(words.end(), {"--egress", packages->has_index ? "on" : network});
+  if (!packages->addresses.empty())
+    words.insert(words.end(), {"--egress-index", packages->addresses});
   if (settings.values.contains("egress_allow_private"))
     words.insert(words.end(),
                  {"--egress-allow-private", settings.values.at("egress_allow_private")});

@@ -258,6 +258,7 @@ Status Keeper::start(const Options& chosen) {
                  EgressConfig{.on = options.egress,
                               .program = options.egress_program,
                               .private_ = options.egress_private,
+                              .index = options.egress_index,
                               .first_user = proxies});
   if (Status s = egress->prepare(); !s) return s;
   sessions.emplace(

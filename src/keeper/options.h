@@ -30,6 +30,7 @@ struct Options {
   bool egress = true;                       // whether a session may ask for a network
   std::string egress_program;               // vitrine-egress
   std::vector<std::string> egress_private;  // ranges beside the public ones
+  std::vector<std::string> egress_index;    // ranges for installations of packages only
   bool ephemeral = false;                   // ends with its parent, and its data directory with it
   std::uint32_t shell_fault = 0;            // tests: the n-th system call of a shell fails
   std::uint32_t worker_fault = 0;           // tests: the n-th system call of a worker's entry fails

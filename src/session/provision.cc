@@ -394,6 +394,7 @@ Task<std::optional<PackageTrouble>> Provisioner::open(std::shared_ptr<Flight> fl
   if (config_.find_links) spec.layer = kWheels;
   if (std::vector<std::string> hosts = index_hosts(); way == Way::index && !hosts.empty()) {
     hosts.insert(hosts.end(), hosts_.begin(), hosts_.end());
+    hosts.insert(hosts.begin(), std::string(kIndexMark));
     spec.network = Network{std::move(hosts)};
   }
   Result<std::shared_ptr<Session>> made = co_await registry_.create(std::move(spec));

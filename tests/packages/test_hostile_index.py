@@ -176,3 +176,21 @@ def test_an_index_that_may_not_be_reached_says_how(index: Index, shop: Shop) -> 
     assert "--egress-allow-private" in answer.json["remedy"]
     assert index.asked == []
     server.end()
+
+
+def test_the_index_is_for_installations_alone(index: Index, shop: Shop) -> None:
+    """Its address is not public: the keeper is told it, and only the installer gets there."""
+    server = shop.serve(options=("--egress-index", HOST), index_url=index.url, find_links=0)
+    rule = index.url.removeprefix("http://").removesuffix("/simple")
+    fetch = f"import urllib.request; urllib.request.urlopen({index.url!r}, timeout=5)"
+
+    assert value(run(server, "import vi_one; 1", packages=["vi-one"])) == "1"
+    asked = len(index.asked)
+    execution = run(server, fetch, packages=["vi-one"], network={"allow": [rule]})
+
+    assert execution["outcome"] == "exception", execution
+    assert execution["network"][0]["decision"] == "refused", execution
+    assert len(index.asked) == asked
+    marked = {"code": "1", "network": {"allow": ["!index", rule]}}
+    server.post("/v1/run", marked).is_problem(422)
+    server.end()
