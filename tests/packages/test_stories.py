@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from served import Server
+from served import BUILD, Server
 
 BALL = """
 from dataclasses import dataclass, field
@@ -91,3 +92,22 @@ def test_the_servers_variable_names_what_every_episode_has(serve: Callable[..., 
 
     assert episode.step("import vt_plain; print(vt_plain.version)") == "1.0\n"
     assert server.create().run("import vt_plain")["outcome"] == "exception", "others do not"
+
+
+def vitrine(server: Server, *words: str) -> subprocess.CompletedProcess[str]:
+    program = str(BUILD / "bin" / "vitrine")
+    command = [program, *words, "--url", f"http://127.0.0.1:{server.port}"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_command_line_installs_lists_and_prunes(serve: Callable[..., Server]) -> None:
+    server = serve()
+
+    done = vitrine(server, "run", "--with", "vt-plain==1.0", "-c", "import vt_plain; print(1)")
+    assert (done.returncode, done.stdout) == (0, "1\n"), done
+    assert "packages: " in done.stderr
+    refused = vitrine(server, "run", "--with", "vt-nowhere", "-c", "1")
+    assert refused.returncode == 2 and "vt-nowhere" in refused.stderr, refused
+    assert vitrine(server, "packages", "warm", "vt-script").stdout == "vt-script==1.0\n"
+    assert "vt-plain==1.0" in vitrine(server, "packages", "list").stdout
+    assert vitrine(server, "packages", "prune").stdout.startswith("2 removed")
