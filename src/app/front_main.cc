@@ -15,6 +15,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 #include <cstdio>
+#include <set>
 
 #include "api/metrics.h"
 #include "api/native.h"
@@ -251,10 +252,13 @@ Status Front::start() {
       log_line("info front: execution ended session=" + record.session + " execution=" + record.id +
                " outcome=" + std::string(to_string(record.outcome)));
   };
-  registry_.on_wish = [this](std::shared_ptr<session::Session> session,
-                             std::shared_ptr<session::Execution> execution, std::string wish) {
+  // One question of a session at a time: code that asks again meanwhile is not answered.
+  registry_.on_wish = [this, asking = std::make_shared<std::set<std::string>>()](
+                          std::shared_ptr<session::Session> session,
+                          std::shared_ptr<session::Execution> execution, std::string wish) {
+    if (!asking->insert(session->id).second) return;
     asio::co_spawn(context_, provisioner_.answer(session, execution, std::move(wish)),
-                   asio::detached);
+                   [asking, id = session->id](std::exception_ptr) { asking->erase(id); });
   };
   registry_.network_for_sessions = options_.network == "on";
   registry_.provider = [this](session::SessionSpec* spec) {

@@ -156,6 +156,40 @@ def test_without_root_it_is_the_same(serve: Callable[..., Server]) -> None:
     assert session.run(write)["error"]["name"] == "OSError", "its own files, and still read-only"
 
 
+def test_the_code_of_a_session_can_ask_for_more(server: Server) -> None:
+    session = server.create()
+
+    done = session.run("%pip install -q vt-plain==1.0\nimport vt_plain\nvt_plain.version")
+    assert value(done) == "'1.0'"
+    done = session.run("await vitrine_install('vt-script')\nimport vt_script, vt_plain\n1")
+    assert value(done) == "1"
+    failed = session.run("!pip install vt-nowhere")
+    assert failed["error"]["name"] == "PackageError" and failed["state_kept"], failed
+    refused = session.run("%pip install --index-url=http://127.0.0.1/ vt-plain")
+    assert "is an option" in refused["error"]["value"], refused
+    assert session.call("POST", "/reset", {}).status == 200
+    assert session.value("import vt_script, vt_plain; 1") == "1"
+    session.delete()
+
+
+def test_a_flood_of_questions_is_one_installation(serve: Callable[..., Server]) -> None:
+    server = serve()
+    session = server.create()
+    flood = (
+        "from vitrine_runtime import packages, worker\n"
+        "here = worker.session()\n"
+        "for i in range(2000):\n"
+        '    wish = packages.QUESTION + \'{"packages": ["vt-plain", "vt-nowhere%d"]}\' % i\n'
+        "    here.channel.input_request(here.results.current.id, wish, False)\n"
+    )
+
+    session.exec(flood, timeout_s=20)
+
+    assert run(server, "6 * 7")["outcome"] == "ok"
+    assert server.info()["sessions"] < 10
+    assert layers(server)["installations"] == 0
+
+
 # ---- names
 
 
