@@ -160,6 +160,7 @@ class Front {
   Task<void> tend();
   void add_routes(std::uint64_t capacity);
   Task<void> drain();
+  std::string package_metrics();
   void log_decision(const std::string& session, const NetworkEntry& entry);
 
   asio::io_context& context_;
@@ -189,6 +190,18 @@ void Front::log_decision(const std::string& session, const NetworkEntry& entry) 
            " reason=" + json::serialize(json::string(entry.reason)));
 }
 
+std::string Front::package_metrics() {
+  const auto sample = [](const char* name, const char* type, const char* help,
+                         std::uint64_t value) {
+    return std::string("# HELP ") + name + " " + help + "\n# TYPE " + name + " " + type + "\n" +
+           name + " " + std::to_string(value) + "\n";
+  };
+  return sample("vitrine_package_installations_total", "counter", "Package layers installed.",
+                provisioner_.installations()) +
+         sample("vitrine_package_layers_bytes", "gauge", "Disk that package layers use.",
+                provisioner_.layers().bytes());
+}
+
 void Front::add_routes(std::uint64_t capacity) {
   const auto get = [&](const char* pattern, const char* summary, api::Access access,
                        api::Handler handler) {
@@ -201,7 +214,7 @@ void Front::add_routes(std::uint64_t capacity) {
   get("/metrics", "Prometheus", api::Access::overview, [this](Exchange& exchange) -> Task<void> {
     Result<wire::Told> told = backend::expect<wire::Told>(co_await keeper_.call(wire::Info{}));
     const std::string keeper = told ? told->json : "";
-    const std::string text = metrics_.text(registry_, *server_, keeper);
+    const std::string text = metrics_.text(registry_, *server_, keeper) + package_metrics();
     co_await exchange.respond(api::http::status::ok, "text/plain; version=0.0.4", text);
   });
   get("/openapi.json", "This description", api::Access::ordinary,
