@@ -190,19 +190,31 @@ def test_settings_of_other_notebooks_are_accepted(session: Session) -> None:
         "%conda install surely-not-there",
     ],
 )  # fmt: skip
-def test_packages_come_with_the_session(session: Session, code: str) -> None:
-    done = session.run(code)
+def test_packages_are_asked_of_the_server(session: Session, code: str) -> None:
+    session.start(code)
+    done = session.wait(answers=['{"added": ["surely-not-there==1"]}'])
 
-    assert done.error is not None and done.error[0] == "PackageError"
-    assert "surely-not-there" in done.error[1] and "installs no packages" in done.error[1]
-    caught = session.run(
-        "try:\n    %pip install surely-not-there\nexcept RuntimeError as e:\n    p = e.packages\np"
+    assert done.error is None and "Installed surely-not-there==1" in done.stdout
+
+
+def test_packages_that_the_server_refuses(session: Session) -> None:
+    session.start(
+        "try:\n    %pip install surely-not-there\nexcept RuntimeError as e:\n    p = e\n"
+        "(p.packages, p.code, str(p))"
     )
-    assert caught.value == "['surely-not-there']"
+    said = '{"code": "conflict", "detail": "it does not fit", "remedy": "do without"}'
+    done = session.wait(answers=[said])
+
+    assert done.value is not None
+    assert "['surely-not-there']" in done.value and "'conflict'" in done.value
+    assert "it does not fit. do without" in done.value
+    session.start("await vitrine_install('x')")
+    refused = session.wait(answers=[None])
+    assert refused.error is not None and "installs no packages" in refused.error[1]
 
 
 def test_packages_that_are_there(loaded: Session) -> None:
-    done = loaded.run("!pip install -q numpy\n%pip install 'pandas>=1'\n1")
+    done = loaded.run("!pip install -q numpy\n%pip install pandas\n1")
 
     assert done.value == "1" and done.stdout.count("already satisfied") == 2
     assert "numpy==" in loaded.run("%pip list").stdout

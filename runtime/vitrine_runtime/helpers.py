@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from .display import Display
 from .errors import FAILURES
+from .packages import vitrine_install
 from .pretty import safe_repr
 from .sealed import __builtins__ as _sealed
 from .stdin import Stdin
@@ -97,7 +98,7 @@ def install(stdin: Stdin, display: Display) -> None:
         pdb.Pdb(nosigint=True).set_trace(sys._getframe(1))
         return None
 
-    for function in (input, format_exc, safe_json_dumps):
+    for function in (input, format_exc, safe_json_dumps, vitrine_install):
         function.__qualname__ = function.__name__
         function.__module__ = "builtins"
         setattr(builtins, function.__name__, function)

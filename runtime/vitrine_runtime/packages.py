@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""%pip and `!pip install`: packages belong to a session from its creation on."""
+"""%pip, `!pip install` and vitrine_install(): packages for a session that runs already."""
 
 from __future__ import annotations
 
+import importlib
 import re
 from typing import TYPE_CHECKING
 
@@ -12,20 +13,37 @@ if TYPE_CHECKING:
     from .magics import Magics
 
 _INSTALL = re.compile(r"\s*(?:\S*python[\d.]*\s+-m\s+)?pip3?\s+install\b")
+_QUIET = {
+    "-q",
+    "--quiet",
+    "-qq",
+    "-U",
+    "--upgrade",
+    "--no-input",
+    "--user",
+    "--disable-pip-version-check",
+}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
+POINT = "/usr/local/lib/vitrine-packages"  # where the server mounts what was installed
+QUESTION = "\1vitrine-packages "  # a question that the server answers, and not a person
+
+
 class PackageError(RuntimeError):
-    """A package cannot be installed into a running session. `packages` says which."""
+    """Packages could not be installed. `packages` says which, `code` why (docs/packages.md)."""
 
     __module__ = "builtins"  # printed by its name alone
 
-    def __init__(self, packages: list[str]) -> None:
+    def __init__(
+        self, packages: list[str], code: str = "", detail: str = "", remedy: str = ""
+    ) -> None:
         self.packages = packages
+        self.code = code or "invalid_requirement"
         wanted = ", ".join(repr(name) for name in packages)
+        why = detail or "only `install`, `list` and `freeze` are known here"
         super().__init__(
-            f"not installed: {wanted or 'nothing named'}. This version installs no packages: do "
-            "without, or with what `%pip list` shows"
+            f"not installed: {wanted or 'nothing named'}. {why}. {remedy}".rstrip(". ") + "."
         )
 
 
@@ -43,20 +61,47 @@ def pip(magics: Magics, arguments: str) -> None:
         return
     if action != "install":
         raise PackageError([])
-    installed = {_key(name): version for name, version in _installed().items()}
-    missing: list[str] = []
+    wanted = []
     for word in words[1:]:
         word = word.strip("\"'")
-        found = None if word.startswith("-") else _NAME.match(word)
-        if found is None:
+        if word in _QUIET:
             continue
-        there = installed.get(_key(found[0]))
+        wanted.append(word)
+    installed = {_key(name): version for name, version in _installed().items()}
+    missing: list[str] = []
+    for word in wanted:
+        found = _NAME.match(word)
+        there = installed.get(_key(found[0])) if found and found[0] == word else None
         if there is None:
             missing.append(word)
         else:
             print(f"Requirement already satisfied: {word} ({there})")
     if missing:
-        raise PackageError(missing)
+        for pin in install(*missing):
+            print(f"Installed {pin}")
+
+
+def install(*packages: str) -> list[str]:
+    """Adds packages to this session, to be imported when it returns. The pins of all it has."""
+    import json
+
+    from . import worker
+
+    here = worker.session()
+    answer = here.stdin.ask(QUESTION + json.dumps({"packages": list(packages)}))
+    if answer is None:
+        raise PackageError(list(packages), "packages_off", "this server installs no packages",
+                           "do without, or with what `%pip list` shows")  # fmt: skip
+    said = json.loads(answer)
+    if "code" in said:
+        raise PackageError(list(packages), said["code"], said["detail"], said["remedy"])
+    importlib.invalidate_caches()
+    return list(said["added"])
+
+
+async def vitrine_install(*packages: str) -> list[str]:
+    """`await vitrine_install("polars==1.*")`: as `%pip install`, for code that is no notebook."""
+    return install(*packages)
 
 
 def _key(name: str) -> str:
@@ -72,3 +117,14 @@ def _installed() -> dict[str, str]:
         if name:
             found[name] = item.version
     return found
+
+
+def put_first() -> None:
+    """The session's packages come before the image's own versions, for it and its children."""
+    import os
+    import sys
+
+    if POINT in sys.path:
+        sys.path.remove(POINT)
+    sys.path.insert(0, POINT)
+    os.environ["PYTHONPATH"] = POINT

@@ -8,7 +8,7 @@ import sys
 from itertools import starmap
 from typing import Any, NoReturn
 
-from . import environ, seeding, threads
+from . import environ, packages, seeding, threads
 from .errors import FAILURES
 from .figures import Figures
 from .hooks import mute_signals
@@ -106,6 +106,8 @@ def _serve(here: Session, inbox: list[tuple[str, int, Any]], failures: list[int]
 
 
 def _setup(here: Session, body: dict[str, Any]) -> None:
+    if body["env"].pop("VITRINE_PACKAGES", None) == "first":
+        packages.put_first()
     environ.apply(body["env"])
     policy = body.get("policy") or "native"
     if policy != "native" and here.policy is None:

@@ -7,6 +7,7 @@
 #include "api/files.h"
 #include "api/native_requests.h"
 #include "api/problem.h"
+#include "api/provision.h"
 #include "api/render.h"
 #include "api/screen.h"
 #include "api/text.h"
@@ -43,8 +44,9 @@ struct Native {
   Task<std::shared_ptr<Session>> session_of(Exchange& exchange);
   Task<std::optional<json::object>> body_of(Exchange& exchange, EmptyBody empty);
   // Runs it and answers, as one JSON or as a stream.
-  Task<void> answer_execution(Exchange& exchange, Session& session, ExecRequest request);
-  Task<void> stream_execution(Exchange& exchange, Session& session,
+  Task<void> answer_execution(Exchange& exchange, Streamed& streamed, Session& session,
+                              ExecRequest request);
+  Task<void> stream_execution(Exchange& exchange, Streamed& streamed, Session& session,
                               std::shared_ptr<Execution> execution);
   // Waits for the end; a client that leaves may interrupt it.
   Task<void> wait(Exchange& exchange, Session& session, std::shared_ptr<Execution> execution);
@@ -159,9 +161,23 @@ Task<void> Native::create(Exchange& exchange) {
   spec.owner = exchange.identity->name;
   if (auto refusal = registry.refuses(spec))
     co_return co_await respond(exchange, refused(*refusal));
+  Streamed streamed(exchange);
+  const bool provided = co_await provide(exchange, streamed, config.packages, spec);
+  if (!provided) co_return;
   Result<std::shared_ptr<Session>> session = co_await registry.create(std::move(spec));
-  if (!session) co_return co_await respond(exchange, creation_problem(session.error()));
+  if (!session) {
+    Problem problem = creation_problem(session.error());
+    co_return co_await streamed.fail(std::move(problem));
+  }
   exchange.session_id = (*session)->id;
+  if (streamed.begun()) {
+    std::string line = "{\"type\":\"session\",\"session\":" + session_json(**session) + "}\n";
+    const bool there = co_await streamed.write(std::move(line));
+    if (there) co_return co_await exchange.finish();
+    std::shared_ptr<Session> unheard = *session;  // nobody knows its id
+    (void)co_await registry.end(unheard);
+    co_return;
+  }
   const std::vector<Header> headers{{"Location", "/v1/sessions/" + (*session)->id}};
   co_await exchange.respond(http::status::created, "application/json", session_json(**session),
                             headers);
@@ -220,10 +236,9 @@ Task<void> Native::wait(Exchange& exchange, Session& session,
   co_await execution->finished();
 }
 
-Task<void> Native::stream_execution(Exchange& exchange, Session& session,
+Task<void> Native::stream_execution(Exchange& exchange, Streamed& streamed, Session& session,
                                     std::shared_ptr<Execution> execution) {
-  const std::vector<Header> headers{{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
-  co_await exchange.stream(http::status::ok, "application/x-ndjson", std::nullopt, headers);
+  co_await streamed.begin();
   execution->attach();
   std::size_t cursor = 0;
   bool there = true;
@@ -252,21 +267,26 @@ Task<void> Native::stream_execution(Exchange& exchange, Session& session,
   co_await exchange.finish();
 }
 
-Task<void> Native::answer_execution(Exchange& exchange, Session& session, ExecRequest request) {
-  if (auto refusal = registry.accounts().refuses_execution(session.spec.owner))
-    co_return co_await respond(exchange, refused(*refusal));
+Task<void> Native::answer_execution(Exchange& exchange, Streamed& streamed, Session& session,
+                                    ExecRequest request) {
+  if (auto refusal = registry.accounts().refuses_execution(session.spec.owner)) {
+    Problem problem = refused(*refusal);
+    co_return co_await streamed.fail(std::move(problem));
+  }
   Result<std::shared_ptr<Execution>> started = session.execute(std::move(request));
   if (!started) {
+    Problem problem = session_dead(cause_text(session));
     if (started.error().code == Code::over_limit)
-      co_return co_await respond(exchange,
-                                 make_problem(http::status::too_many_requests, "queue_full",
-                                              started.error().message, started.error().remedy, 1));
-    co_return co_await respond(exchange, session_dead(cause_text(session)));
+      problem = make_problem(http::status::too_many_requests, "queue_full", started.error().message,
+                             started.error().remedy, 1);
+    co_return co_await streamed.fail(std::move(problem));
   }
   std::shared_ptr<Execution> execution = std::move(*started);
   const Attached attached(session);
-  if (exchange.header("Accept").find("application/x-ndjson") != std::string::npos)
-    co_return co_await stream_execution(exchange, session, execution);
+  for (const std::string& note : session.spec.package_notes)
+    if (session.spec.lifetime == Lifetime::one_shot) execution->add_note(note);
+  if (streamed.wanted())
+    co_return co_await stream_execution(exchange, streamed, session, execution);
   co_await wait(exchange, session, execution);
   exchange.execution_id = execution->record.id;
   co_await exchange.respond(http::status::ok, "application/json",
@@ -284,7 +304,8 @@ Task<void> Native::exec(Exchange& exchange) {
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   if (session->death) co_return co_await respond(exchange, session_dead(cause_text(*session)));
   registry.wake(*session);
-  co_await answer_execution(exchange, *session, std::move(request));
+  Streamed streamed(exchange);
+  co_await answer_execution(exchange, streamed, *session, std::move(request));
 }
 
 Task<void> Native::run(Exchange& exchange) {
@@ -303,9 +324,15 @@ Task<void> Native::run(Exchange& exchange) {
   spec.owner = exchange.identity->name;
   if (auto refusal = registry.refuses(spec))
     co_return co_await respond(exchange, refused(*refusal));
+  Streamed streamed(exchange);
+  const bool provided = co_await provide(exchange, streamed, config.packages, spec);
+  if (!provided) co_return;
   Result<std::shared_ptr<Session>> session = co_await registry.create(std::move(spec));
-  if (!session) co_return co_await respond(exchange, creation_problem(session.error()));
-  co_await answer_execution(exchange, **session, std::move(request));
+  if (!session) {
+    Problem problem = creation_problem(session.error());
+    co_return co_await streamed.fail(std::move(problem));
+  }
+  co_await answer_execution(exchange, streamed, **session, std::move(request));
   (void)co_await registry.end(*session);
 }
 
@@ -420,6 +447,7 @@ void add_native_routes(Router& router, session::Registry& registry, const Native
   add(verb::post, "/v1/sessions/{id}/reset", "A fresh process under the same id", &Native::reset);
   add(verb::post, "/v1/run", "Create, execute, end", &Native::run);
   add(verb::get, "/v1/info", "Version, isolation, limits", &Native::info);
+  if (config.packages != nullptr) add_package_routes(router, registry, *config.packages);
   add_file_routes(router, registry, config.max_upload);
   add_screen_routes(router, registry);
 }

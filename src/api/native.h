@@ -5,13 +5,15 @@
 #include <string>
 
 #include "api/router.h"
+#include "session/provision.h"
 #include "session/registry.h"
 
 namespace vitrine::api {
 
 struct NativeConfig {
   std::string version;
-  std::size_t max_body = 20u << 20;       // JSON bodies
+  std::size_t max_body = 20u << 20;  // JSON bodies
+  session::Provisioner* packages = nullptr;
   std::uint64_t max_upload = 4ull << 30;  // one file; the session's quota is the real limit
 };
 

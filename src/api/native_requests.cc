@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kMaxCode = 8u << 20;
 constexpr std::size_t kMaxStdin = 4u << 20;
+constexpr std::size_t kMaxNames = 100;  // of packages or modules
+constexpr std::size_t kMaxName = 1000;  // what is longer is no name, whoever reads it
 constexpr std::size_t kProxyVariables = 8;
 
 std::chrono::milliseconds milliseconds(double seconds) {
@@ -60,6 +62,25 @@ void read_environment(Fields& fields, std::map<std::string, std::string>& enviro
   environment = std::move(*given);
 }
 
+std::vector<std::string> names(Fields& fields, const char* field) {
+  std::vector<std::string> out;
+  const json::array* list = fields.array(field);
+  if (list == nullptr) return out;
+  if (list->size() > kMaxNames) {
+    fields.fail(field, "it names more than 100", "name fewer");
+    return out;
+  }
+  for (const json::value& one : *list) {
+    if (!one.is_string() || one.as_string().size() > kMaxName) {
+      fields.fail(field, "it is not a list of names",
+                  "send it like [\"polars==1.*\", \"humanize\"]");
+      return out;
+    }
+    out.emplace_back(one.as_string());
+  }
+  return out;
+}
+
 void read_network(Fields& outer, session::SessionSpec& spec) {
   const json::object* object = outer.object("network");
   if (object == nullptr) return;
@@ -86,25 +107,19 @@ void read_network(Fields& outer, session::SessionSpec& spec) {
   spec.network = std::move(network);
 }
 
-// Under `native` everything that is installed can be imported. A policy allows what is named here
-// besides its own list.
-void read_imports(Fields& fields, session::SessionSpec& spec) {
-  const json::array* list = fields.array("imports");
-  if (list == nullptr || list->empty()) return;
-  if (spec.policy == Policy::native)
-    return fields.fail("imports", "this version installs no packages",
-                       "leave it out; the image holds numpy, pandas, scipy, matplotlib and more");
-  if (list->size() > wire::kMaxImports)
-    return fields.fail("imports", "it names more than 256 modules", "name fewer");
-  for (const json::value& one : *list) {
-    if (!one.is_string() || !wire::is_module_name(one.as_string()))
-      return fields.fail("imports", "it holds something that is no module's name",
-                         "send names such as \"decimal\" or \"matplotlib.pyplot\"");
-    spec.imports.emplace_back(one.as_string());
-  }
-}
-
 }  // namespace
+
+void read_packages(Fields& fields, session::SessionSpec& spec) {
+  spec.packages = names(fields, "packages");
+  spec.imports = names(fields, "imports");
+  for (const std::string& name : spec.imports)
+    if (!wire::is_module_name(name))
+      fields.fail("imports", "it holds something that is no module's name",
+                  "send names such as \"cv2\" or \"matplotlib.pyplot\"");
+  spec.allow_sdist = fields.flag("allow_sdist").value_or(false);
+  if (spec.allow_sdist)
+    fields.fail("allow_sdist", "this version installs wheels only", "leave it out");
+}
 
 void read_session(Fields& fields, session::SessionSpec& spec) {
   spec.name = fields.text("name", 200).value_or("");
@@ -112,11 +127,7 @@ void read_session(Fields& fields, session::SessionSpec& spec) {
   if (auto policy =
           fields.choice("policy", {"native", "restricted", "restrictedpython", "smolagents"}))
     spec.policy = *policy_from(*policy);
-  const json::array* packages = fields.array("packages");
-  if (packages != nullptr && !packages->empty())
-    fields.fail("packages", "this version installs no packages",
-                "leave it out; the image holds numpy, pandas, scipy, matplotlib and more");
-  read_imports(fields, spec);
+  read_packages(fields, spec);
   read_environment(fields, spec.env);
   if (auto seed = fields.whole("seed", 0, (1ull << 63) - 1)) {
     spec.seed = seed;

@@ -14,6 +14,8 @@ namespace vitrine::api {
 
 // Mistakes are left in `fields`; the caller asks fields.problem().
 void read_session(Fields& fields, session::SessionSpec& spec);
+// `packages`, `imports` and `allow_sdist`: a part of read_session().
+void read_packages(Fields& fields, session::SessionSpec& spec);
 void read_exec(Fields& fields, ExecRequest& request);
 
 struct Page {

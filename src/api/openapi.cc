@@ -13,6 +13,10 @@ json::object text(const char* description) {
   return {{"type", "string"}, {"description", description}};
 }
 
+json::object names(const char* description) {
+  return {{"type", "array"}, {"maxItems", 100}, {"items", text(description)}};
+}
+
 json::object schema_network_entry() {
   return {{"type", "object"},
           {"properties",
@@ -89,11 +93,9 @@ json::object schema_session() {
            {"policy", json::object{{"type", "string"},
                                    {"enum", json::array{"native", "restricted", "restrictedpython",
                                                         "smolagents"}}}},
-           {"packages", json::object{{"type", "array"}}},
-           {"imports",
-            json::object{{"type", "array"},
-                         {"items", text("a module that the policy allows besides its own")},
-                         {"maxItems", 256}}},
+           {"packages", names("requirement strings, such as polars==1.*; docs/packages.md")},
+           {"imports", names("modules that it will import, such as cv2")},
+           {"allow_sdist", json::object{{"type", "boolean"}}},
            {"env", json::object{{"type", "object"}}},
            {"seed", json::object{{"type", "integer"}}},
            {"display", json::object{{"type", "object"},

@@ -33,8 +33,9 @@ struct Target {
   std::string image;  // for a private server
   std::optional<double> timeout_s;
   std::optional<std::uint64_t> memory_mb;
-  std::vector<std::string> env;    // NAME=VALUE
-  std::vector<std::string> allow;  // HOST[:PORT] that the session may reach
+  std::vector<std::string> env;        // NAME=VALUE
+  std::vector<std::string> allow;      // HOST[:PORT] that the session may reach
+  std::vector<std::string> with = {};  // packages, as requirement strings
   std::string policy;              // empty = the server's
   std::vector<std::string> imports;
 };
@@ -52,6 +53,9 @@ int repl(const Target& target);
 int doctor(const std::string& image, bool as_json);
 int image_build(bool force);
 int image_info(const std::string& image, bool as_json);
+enum class PackagesAction { list, warm, prune };
+// `prune` removes what no session uses, until `keep_mb` are left.
+int packages(PackagesAction action, const Target& target, std::uint64_t keep_mb, bool as_json);
 int completion(const std::string& shell);
 
 }  // namespace vitrine::app

@@ -21,9 +21,10 @@ std::vector<Words> commands() {
   for (const Setting& setting : kSettings) serve += flag_of(setting) + " ";
   serve += "--host --config --ephemeral";
   const std::string target =
-      "--url --token --timeout --memory --env --allow --policy --import --image";
+      "--url --token --timeout --memory --env --allow --with --policy --import --image";
   return {{"serve", "start the server", serve},
           {"run", "one sealed run in the terminal", "-c --stdin --json " + target},
+          {"packages", "the packages a server has installed", "list warm prune"},
           {"repl", "a sealed session, statement by statement", target},
           {"doctor", "what isolation this host gives", "--image --json"},
           {"image", "the runtime image", "build info --force --image --json"},

@@ -49,7 +49,10 @@ void EventPrinter::line(std::string_view text) {
       put(STDERR_FILENO, text_at(found->as_object(), "traceback"));
     return;
   }
+  if (type == "problem" && event.contains("problem"))
+    problem_ = json::serialize(event.at("problem"));
   if (show_ == Show::nothing) return;
+  if (type == "progress") put(STDERR_FILENO, "packages: " + text_at(event, "text") + "\n");
   if (type == "stdout") put(STDOUT_FILENO, text_at(event, "text"));
   if (type == "stderr") put(STDERR_FILENO, text_at(event, "text"));
   if (type == "note") put(STDERR_FILENO, "note: " + text_at(event, "text") + "\n");
@@ -90,6 +93,10 @@ Status add_session_fields(const Target& target, json::object& body) {
   if (target.memory_mb) limits["memory_mb"] = *target.memory_mb;
   if (target.timeout_s) limits["exec_timeout_s"] = *target.timeout_s;
   if (!limits.empty()) body["limits"] = std::move(limits);
+  if (!target.with.empty()) {
+    json::array& list = body["packages"].emplace_array();
+    for (const std::string& one : target.with) list.emplace_back(one);
+  }
   if (!target.allow.empty()) {
     json::array rules;
     for (const std::string& rule : target.allow) rules.emplace_back(rule);

@@ -25,6 +25,8 @@ class EventPrinter {
   bool state_kept() const;
   bool exited() const { return exited_; }  // the code called sys.exit()
   const boost::json::object& execution() const { return execution_; }
+  // Instead of an execution: a problem+json, "" if there was none.
+  const std::string& problem() const { return problem_; }
   // What an outcome other than a plain exception means, on stderr.
   void explain() const;
 
@@ -35,6 +37,7 @@ class EventPrinter {
   bool exited_ = false;
   bool unheard_ = false;
   boost::json::object execution_;
+  std::string problem_;
 };
 
 // The fields of a session that `target` asks for. `invalid_argument` for a wrong NAME=VALUE.

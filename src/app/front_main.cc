@@ -15,6 +15,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 #include <cstdio>
+#include <set>
 
 #include "api/metrics.h"
 #include "api/native.h"
@@ -44,6 +45,8 @@ constexpr int kControl = 3;
 constexpr int kListener = 4;
 constexpr int kReady = 5;
 constexpr std::chrono::seconds kDrain{8};
+// Stock OpenEnv clients wait 60 s for an answer.
+constexpr std::chrono::seconds kPackagePatience{25};  // and a second try after the first
 constexpr std::uint32_t kDecisionsPerSecond = 200;
 
 struct FrontOptions {
@@ -55,6 +58,8 @@ struct FrontOptions {
   std::uint32_t history = 1000;
   std::string reward = "openenv";  // none, openenv, or a file of rules
   std::string policy = "native";   // of sessions that name none
+  std::string network = "on";      // off = only installations of packages have one
+  std::string packages;            // file of app/package_settings.h; "" = no packages
 };
 
 void log_line(const std::string& text) {
@@ -111,6 +116,15 @@ Result<std::string> load_rules(const std::string& wanted) {
   return rules;
 }
 
+Result<packages::Config> load_packages(const std::string& file) {
+  packages::Config off;
+  off.on = false;
+  if (file.empty()) return off;
+  Result<std::string> text = read_file(AT_FDCWD, file.c_str(), 4u << 20);
+  if (!text) return std::move(text.error());
+  return packages::config_from_json(*text);
+}
+
 bool is_loopback(const tcp::endpoint& local) { return local.address().is_loopback(); }
 
 bool needs_token(const tcp::endpoint& local, const FrontOptions& options) {
@@ -128,14 +142,16 @@ std::set<std::string> own_hosts(const tcp::endpoint& local, const FrontOptions& 
 
 class Front {
  public:
-  Front(asio::io_context& context, FrontOptions options, store::Store store, std::string rules)
+  Front(asio::io_context& context, FrontOptions options, store::Store store, std::string rules,
+        packages::Config packages, packages::Layers layers)
       : context_(context),
         options_(std::move(options)),
         store_(std::move(store)),
         keeper_(context.get_executor(), Fd(kControl)),
         registry_(context.get_executor(), keeper_, store_,
                   [](const ExecRecord& record) { return api::execution_json(record); }),
-        judge_(context.get_executor(), registry_, std::move(rules)) {}
+        judge_(context.get_executor(), registry_, std::move(rules)),
+        provisioner_(context.get_executor(), registry_, std::move(packages), std::move(layers)) {}
 
   Status start();
   int exit_code() const { return exit_code_; }
@@ -145,6 +161,7 @@ class Front {
   Task<void> tend();
   void add_routes(std::uint64_t capacity);
   Task<void> drain();
+  std::string package_metrics();
   void log_decision(const std::string& session, const NetworkEntry& entry);
 
   asio::io_context& context_;
@@ -153,6 +170,7 @@ class Front {
   backend::KeeperLink keeper_;
   session::Registry registry_;
   api::openenv::Judge judge_;
+  session::Provisioner provisioner_;
   std::vector<std::unique_ptr<session::OwnedRegistry>> owned_;  // for adapters without identities
   api::Router router_;
   api::Metrics metrics_;
@@ -173,6 +191,18 @@ void Front::log_decision(const std::string& session, const NetworkEntry& entry) 
            " reason=" + json::serialize(json::string(entry.reason)));
 }
 
+std::string Front::package_metrics() {
+  const auto sample = [](const char* name, const char* type, const char* help,
+                         std::uint64_t value) {
+    return std::string("# HELP ") + name + " " + help + "\n# TYPE " + name + " " + type + "\n" +
+           name + " " + std::to_string(value) + "\n";
+  };
+  return sample("vitrine_package_installations_total", "counter", "Package layers installed.",
+                provisioner_.installations()) +
+         sample("vitrine_package_layers_bytes", "gauge", "Disk that package layers use.",
+                provisioner_.layers().bytes());
+}
+
 void Front::add_routes(std::uint64_t capacity) {
   const auto get = [&](const char* pattern, const char* summary, api::Access access,
                        api::Handler handler) {
@@ -185,7 +215,7 @@ void Front::add_routes(std::uint64_t capacity) {
   get("/metrics", "Prometheus", api::Access::overview, [this](Exchange& exchange) -> Task<void> {
     Result<wire::Told> told = backend::expect<wire::Told>(co_await keeper_.call(wire::Info{}));
     const std::string keeper = told ? told->json : "";
-    const std::string text = metrics_.text(registry_, *server_, keeper);
+    const std::string text = metrics_.text(registry_, *server_, keeper) + package_metrics();
     co_await exchange.respond(api::http::status::ok, "text/plain; version=0.0.4", text);
   });
   get("/openapi.json", "This description", api::Access::ordinary,
@@ -193,7 +223,7 @@ void Front::add_routes(std::uint64_t capacity) {
         co_await exchange.respond(api::http::status::ok, "application/json",
                                   api::openapi_json(router_, kVersion));
       });
-  api::add_native_routes(router_, registry_, {.version = kVersion});
+  api::add_native_routes(router_, registry_, {.version = kVersion, .packages = &provisioner_});
   api::add_per_identity(
       router_, server_->identities().all(), [&](api::Router& router, const Identity& identity) {
         auto executor = context_.get_executor();
@@ -238,6 +268,18 @@ Status Front::start() {
                " policy=" + std::string(to_string(record.policy)) +
                " outcome=" + std::string(to_string(record.outcome)) +
                (record.outcome == Outcome::policy ? " rule=" + std::string(rule_of(record)) : ""));
+  };
+  // One question of a session at a time: code that asks again meanwhile is not answered.
+  registry_.on_wish = [this, asking = std::make_shared<std::set<std::string>>()](
+                          std::shared_ptr<session::Session> session,
+                          std::shared_ptr<session::Execution> execution, std::string wish) {
+    if (!asking->insert(session->id).second) return;
+    asio::co_spawn(context_, provisioner_.answer(session, execution, std::move(wish)),
+                   [asking, id = session->id](std::exception_ptr) { asking->erase(id); });
+  };
+  registry_.network_for_sessions = options_.network == "on";
+  registry_.provider = [this](session::SessionSpec* spec) {
+    return provisioner_.provide_in_time(spec, kPackagePatience);
   };
   registry_.on_decided = [this](const std::string& session, const NetworkEntry& entry) {
     log_decision(session, entry);
@@ -319,6 +361,8 @@ int run(int argc, char** argv) {
   app.add_option("--reward", options.reward);
   app.add_option("--policy", options.policy)
       ->check(CLI::IsMember({"native", "restricted", "smolagents"}));
+  app.add_option("--packages", options.packages);
+  app.add_option("--network", options.network)->check(CLI::IsMember({"on", "off"}));
   CLI11_PARSE(app, argc, argv);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   ::umask(077);
@@ -334,8 +378,17 @@ int run(int argc, char** argv) {
     log_line("error front: " + store.error().describe());
     return 1;
   }
+  Result<packages::Config> packages = load_packages(options.packages);
+  Result<packages::Layers> layers = packages::Layers::open(options.data + "/layers");
+  for (const Error* error :
+       {packages ? nullptr : &packages.error(), layers ? nullptr : &layers.error()})
+    if (error != nullptr) {
+      log_line("error front: " + error->describe());
+      return 1;
+    }
   asio::io_context context(1);
-  Front front(context, std::move(options), std::move(*store), std::move(*rules));
+  Front front(context, std::move(options), std::move(*store), std::move(*rules),
+              std::move(*packages), std::move(*layers));
   if (Status s = front.start(); !s) {
     log_line("error front: " + s.error().describe());
     return 1;

@@ -6,27 +6,18 @@
 namespace vitrine::app {
 namespace {
 
-TEST(OpenEnvVariables, NameAPolicy) {
-  EXPECT_FALSE(read_openenv_variables("", "")->policy);
-  EXPECT_EQ(read_openenv_variables("Native", "")->policy, Policy::native);
-  EXPECT_EQ(read_openenv_variables("RestrictedPython", "")->policy, Policy::restricted);
-  EXPECT_EQ(read_openenv_variables("smolagents", "")->policy, Policy::smolagents);
+TEST(ExecutorBackend, NamesAPolicy) {
+  EXPECT_EQ(*read_executor_backend(""), std::nullopt);
+  EXPECT_EQ(*read_executor_backend("Native"), Policy::native);
+  EXPECT_EQ(*read_executor_backend("RestrictedPython"), Policy::restricted);
+  EXPECT_EQ(*read_executor_backend("smolagents"), Policy::smolagents);
 }
 
-TEST(OpenEnvVariables, RefuseABackendThatDoesNotExist) {
-  const auto read = read_openenv_variables("docker", "");
+TEST(ExecutorBackend, IsRefusedIfItDoesNotExist) {
+  const auto read = read_executor_backend("docker");
 
   ASSERT_FALSE(read);
   EXPECT_FALSE(read.error().remedy.empty());
-}
-
-TEST(OpenEnvVariables, TakeNamesOfImportsAndSayWhatBecomesOfThem) {
-  const auto read = read_openenv_variables("", "numpy, pandas.core,,");
-
-  ASSERT_TRUE(read);
-  EXPECT_EQ(read->imports, (std::vector<std::string>{"numpy", "pandas.core"}));
-  EXPECT_EQ(read->notes.size(), 1u);
-  EXPECT_FALSE(read_openenv_variables("", "numpy; rm -rf"));
 }
 
 }  // namespace

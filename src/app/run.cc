@@ -103,6 +103,8 @@ int run(const RunOptions& options) {
   if (printer.unheard()) return 128 + SIGPIPE;
   if (!response) return failed_by(response.error(), signal);
   if (response->status != 200) return failed_by(problem_in(*response), 0);
+  if (!printer.problem().empty())
+    return failed_by(problem_in({.status = 422, .type = {}, .body = printer.problem()}), 0);
   const std::optional<int> exit_code = printer.exit_code();
   if (!exit_code)
     return refuse(Error{.code = Code::unavailable,

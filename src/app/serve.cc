@@ -13,6 +13,7 @@
 
 #include "app/commands.h"
 #include "app/openenv_variables.h"
+#include "app/package_settings.h"
 #include "app/paths.h"
 #include "app/serve_settings.h"
 #include "app/tokens.h"
@@ -192,12 +193,12 @@ int serve(const ServeOptions& options) {
                         .message = "capacity '1' leaves no session: rewards are judged in one",
                         .remedy = "choose 2 or more, or --reward none"},
                   kUsage);
-  Result<OpenEnvVariables> variables = read_openenv_variables();
-  if (!variables) return refuse(variables.error(), kUsage);
-  for (const std::string& note : variables->notes)
-    std::fprintf(stderr, "vitrine: %s\n", note.c_str());
+  Result<PackagePlaces> packages = packages_for_front(settings, image, data, kFrontUid);
+  if (!packages) return refuse(packages.error(), kUsage);
+  Result<std::optional<Policy>> backend = read_executor_backend();
+  if (!backend) return refuse(backend.error(), kUsage);
   const std::string policy =
-      settings.get("policy", std::string(to_string(variables->policy.value_or(Policy::native))));
+      settings.get("policy", std::string(to_string(backend->value_or(Policy::native))));
 
   const std::string listen = settings.get("listen", "127.0.0.1:8000");
   const std::string auth = settings.get("auth", "auto");
@@ -221,14 +222,20 @@ int serve(const ServeOptions& options) {
     for (const Setting& setting : kSettings)
       if (setting.name == std::string(name) && settings.values.contains(name))
         words.insert(words.end(), {flag_of(setting), settings.values.at(name)});
-  // Whoever may make sessions without a token must not get our address for the asking.
-  words.insert(words.end(), {"--egress", settings.get("egress", auth == "none" ? "off" : "on")});
+  if (!packages->wheels.empty()) words.insert(words.end(), {"--wheels", packages->wheels});
+  // Whoever may make sessions without a token must not get our address for the asking. Packages are
+  // installed by nobody's code, and have a way to their index all the same.
+  const std::string network = settings.get("egress", auth == "none" ? "off" : "on");
+  words.insert(words.end(), {"--egress", packages->has_index ? "on" : network});
+  if (!packages->addresses.empty())
+    words.insert(words.end(), {"--egress-index", packages->addresses});
   if (settings.values.contains("egress_allow_private"))
     words.insert(words.end(),
                  {"--egress-allow-private", settings.values.at("egress_allow_private")});
   if (options.ephemeral) words.emplace_back("--ephemeral");
   words.insert(words.end(),
                {"--", "--data", data, "--auth", auth, "--reward", *rules, "--policy", policy});
+  words.insert(words.end(), {"--packages", packages->file, "--network", network});
   if (settings.values.contains("history"))
     words.insert(words.end(), {"--history", settings.values.at("history")});
   if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});

@@ -41,6 +41,7 @@ constexpr const char* kRun = R"(Examples:
   vitrine run -c 'import numpy; numpy.eye(2)'    the last expression is shown, as at a prompt
   echo 'print(input())' | vitrine run - --stdin names.txt
   vitrine run job.py --json | jq .usage
+  vitrine run --with polars job.py           installs it for this run; later ones find it there
 
 Uses --url, $VITRINE_URL, or a server on 127.0.0.1:8000; without any, starts a private one for this
 run and leaves nothing of it behind (--url private: always).)";
@@ -66,6 +67,10 @@ void add_target(CLI::App& command, Target& target) {
   command.add_option("--env", target.env, "NAME=VALUE, again for more")
       ->type_size(1)
       ->allow_extra_args(false);
+  command.add_option("--with", target.with, "a package it needs, again for more")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->option_text("REQUIREMENT");
   command.add_option("--allow", target.allow, "HOST[:PORT] it may reach, again for more [none]")
       ->type_size(1)
       ->allow_extra_args(false);
@@ -79,6 +84,44 @@ void add_target(CLI::App& command, Target& target) {
       ->allow_extra_args(false)
       ->option_text("MODULE");
   command.add_option("--image", target.image, "runtime image of a private server");
+}
+
+constexpr const char* kPackages = R"(Examples:
+  vitrine packages list                      what is installed, and who uses it
+  vitrine packages warm polars 'httpx[http2]>=0.27'
+  vitrine packages prune --keep 1000         down to a gigabyte; what is in use stays
+
+Of a running server, chosen as in `vitrine run`. Others than the operator may need the token.)";
+
+struct PackagesOptions {
+  Target target;
+  std::uint64_t keep_mb = 0;
+  bool json = false;
+  CLI::App* list = nullptr;
+  CLI::App* warm = nullptr;
+  CLI::App* prune = nullptr;
+};
+
+void add_packages(CLI::App& command, PackagesOptions& options) {
+  command.require_subcommand(1);
+  command.footer(kPackages);
+  options.list = command.add_subcommand("list", "installed layers");
+  options.warm = command.add_subcommand("warm", "install now what sessions will ask for");
+  options.prune = command.add_subcommand("prune", "remove what no session uses");
+  options.warm->add_option("REQUIREMENT", options.target.with, "such as polars==1.*")->required();
+  options.prune->add_option("--keep", options.keep_mb, "megabytes that may stay [0]");
+  for (CLI::App* one : {options.list, options.warm, options.prune}) {
+    one->add_option("--url", options.target.url, "server [$VITRINE_URL]");
+    one->add_option("--token", options.target.token, "its token [$VITRINE_TOKEN]");
+    one->add_flag("--json", options.json, "as JSON");
+  }
+}
+
+int manage_packages(const PackagesOptions& options) {
+  const auto action = options.list->parsed()   ? PackagesAction::list
+                      : options.warm->parsed() ? PackagesAction::warm
+                                               : PackagesAction::prune;
+  return packages(action, options.target, options.keep_mb, options.json);
 }
 
 void add_serve(CLI::App& command, ServeOptions& options) {
@@ -142,6 +185,10 @@ int parse_and_run(int argc, char** argv) {
   CLI::App& repl_command = *app.add_subcommand("repl", "a session, statement by statement");
   add_target(repl_command, conversing);
   repl_command.footer(kRepl);
+  PackagesOptions managing;
+  CLI::App& packages_command =
+      *app.add_subcommand("packages", "the packages a server has installed");
+  add_packages(packages_command, managing);
   CLI::App& doctor_command = *app.add_subcommand("doctor", "what isolation this host gives");
   doctor_command.add_option("--image", image, "runtime image");
   doctor_command.add_flag("--json", as_json, "as JSON");
@@ -172,6 +219,7 @@ int parse_and_run(int argc, char** argv) {
   if (serve_command) return serve(serving);
   if (run_command) return check_and_run(running);
   if (repl_command) return repl(conversing);
+  if (packages_command) return manage_packages(managing);
   if (doctor_command) return doctor(image, as_json);
   if (build_command) return image_build(force);
   if (info_command) return image_info(image, as_json);

@@ -27,6 +27,7 @@
 
 #include "base/packet.h"
 #include "jail/seccomp.h"
+#include "keeper/layers.h"
 #include "wire/codec.h"
 
 namespace vitrine::keeper {
@@ -37,7 +38,8 @@ enum class Verb : std::uint8_t {
   build_shell = 1,
   start_zygote = 2,
   listen_inside = 3,
-  start_display = 4
+  start_display = 4,
+  add_layer = 5,
 };
 
 constexpr int kAbove = 200;  // descriptors that survive a sweep of the lower ones are moved here
@@ -121,17 +123,29 @@ Status prepare_staging(const BuilderConfig& config) {
   if (!image) return std::move(image.error());
   Result<Fd> runtime = as_trees ? Fd() : open_layer(config.runtime);
   if (!runtime) return std::move(runtime.error());
+  Result<Fd> layers = as_trees || config.layers.empty() ? Fd() : open_layer(config.layers);
+  if (!layers) return std::move(layers.error());
+  Result<Fd> wheels = as_trees || config.wheels.empty() ? Fd() : open_layer(config.wheels);
+  if (!wheels) return std::move(wheels.error());
   if (::mount("staging", kStaging, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755") != 0)
     return Error::from_errno("mounting the staging directory");
   if (::chdir(kStaging) != 0) return Error::from_errno("entering the staging directory");
   if (as_trees) {
     if (Status s = attach_tree(config.image_tree, "image"); !s) return s;
     if (Status s = attach_tree(config.runtime_tree, "runtime"); !s) return s;
+    if (config.layers_tree >= 0)
+      if (Status s = attach_tree(config.layers_tree, "layers"); !s) return s;
+    if (config.wheels_tree >= 0)
+      if (Status s = attach_tree(config.wheels_tree, "wheels"); !s) return s;
   } else {
     if (Status s = bind_layer(*image, "image"); !s) return s;
     if (Status s = bind_layer(*runtime, "runtime"); !s) return s;
+    if (*layers)
+      if (Status s = bind_layer(*layers, "layers"); !s) return s;
+    if (*wheels)
+      if (Status s = bind_layer(*wheels, "wheels"); !s) return s;
   }
-  if (::mkdir("root", 0755) != 0 || ::mkdir("proc", 0755) != 0)
+  if (::mkdir("root", 0755) != 0 || ::mkdir("proc", 0755) != 0 || ::mkdir("empty", 0755) != 0)
     return Error::from_errno("making a staging directory");
   return ok();
 }
@@ -390,6 +404,13 @@ void serve_one(int control, const Packet& packet, const BuilderConfig& config, i
     for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n)
       request.environment.push_back(in.text());
     if (in.complete() && packet.fds.size() == 3) pid = clone_zygote(request, packet.fds);
+  } else if (verb == Verb::add_layer) {
+    const std::string layer = in.text();
+    if (in.complete() && packet.fds.size() == 1) {
+      Status mounted = mount_layer(layer, packet.fds[0].get());
+      if (mounted) pid = ::getpid();
+      else pid = std::move(mounted.error());
+    }
   }
   if (verb == Verb::start_display) {
     StartDisplay request{.display = what};
@@ -534,7 +555,8 @@ void wait_for_keeper(int control) {
   BuilderConfig inside = config;
   std::array places{std::pair{socket, control},          std::pair{config.init_program, 4},
                     std::pair{config.image_tree, 5},     std::pair{config.runtime_tree, 6},
-                    std::pair{config.screen_program, 7}, std::pair{config.display_filter, 8}};
+                    std::pair{config.screen_program, 7}, std::pair{config.display_filter, 8},
+                    std::pair{config.layers_tree, 9},    std::pair{config.wheels_tree, 10}};
   constexpr int kFree = 9;
   for (auto& [from, to] : places)
     if (from >= 0 && (from = ::fcntl(from, F_DUPFD_CLOEXEC, kFree)) < 0) ::_exit(125);
@@ -548,6 +570,8 @@ void wait_for_keeper(int control) {
   inside.runtime_tree = config.runtime_tree < 0 ? -1 : 6;
   inside.screen_program = config.screen_program < 0 ? -1 : 7;
   inside.display_filter = 8;
+  inside.layers_tree = config.layers_tree < 0 ? -1 : 9;
+  inside.wheels_tree = config.wheels_tree < 0 ? -1 : 10;
   ::setsid();  // Ctrl-C in the keeper's terminal is for the keeper
   sigset_t none;
   sigemptyset(&none);
@@ -564,11 +588,17 @@ Result<Builder> start_builder(const BuilderConfig& wanted, int foundation,
   BuilderConfig config = wanted;
   Fd image;
   Fd runtime;
+  Fd layers;
+  Fd wheels;
   if (foundation < 0) {  // fails without privilege, which then is not needed either
     image = clone_tree(config.image);
     runtime = clone_tree(config.runtime);
     config.image_tree = image.get();
     config.runtime_tree = runtime.get();
+    if (!config.layers.empty()) layers = clone_tree(config.layers);
+    config.layers_tree = layers.get();
+    if (!config.wheels.empty()) wheels = clone_tree(config.wheels);
+    config.wheels_tree = wheels.get();
   }
   Result<FdPair> pair = make_socketpair();
   if (!pair) return std::move(pair.error());
@@ -637,6 +667,12 @@ Status send_start_zygote(int control, const StartZygote& request, int socket, in
     for (const std::string& text : *list) out.bytes(text);
   }
   return send_packet(control, out.take(), {socket, zygote_filter, worker_filter}, Wait::dont);
+}
+
+Status send_add_layer(int control, const AddLayer& request, int init) {
+  wire::Writer out;
+  out.u8(static_cast<std::uint8_t>(Verb::add_layer)).u64(request.request).bytes(request.layer);
+  return send_packet(control, out.take(), {init}, Wait::dont);
 }
 
 Status send_listen_inside(int control, const ListenInside& request, int init) {

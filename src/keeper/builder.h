@@ -36,6 +36,11 @@ struct BuilderConfig {
   int runtime_tree = -1;
   int screen_program = -1;  // sealed memfd of vitrine-screen; -1 = this build has none
   int display_filter = -1;  // sealed memfd: the base system call filter
+  // Package layers: a directory with one directory each, and one with wheels; "" = there is none.
+  std::string layers = {};
+  std::string wheels = {};
+  int layers_tree = -1;
+  int wheels_tree = -1;
 };
 
 // The outer namespaces outlive a builder: a process of their own holds them, pid 1 of the outer pid
@@ -62,6 +67,12 @@ struct BuildShell {  // fds: channel, v2 cgroup if there is one, doors of v1 cgr
   bool has_cgroup = false;
 };
 
+// Mounts a package layer, as model/layer.h names it, at kLayerPoint in a shell that stands. The answer
+// is a Cloned whose pid is the builder's own.
+struct AddLayer {  // fds: pidfd of the shell's init
+  std::uint64_t request = 0;
+  std::string layer;
+};
 struct ListenInside {  // fds: pidfd of a shell's init, whose network namespace it is
   std::uint64_t what = 0;
   std::uint16_t port = 0;  // on 127.0.0.1
@@ -82,6 +93,7 @@ struct Cloned {
 Status send_build_shell(int control, const BuildShell& request, const std::vector<int>& fds);
 Status send_start_zygote(int control, const StartZygote& request, int socket, int zygote_filter,
                          int worker_filter);
+Status send_add_layer(int control, const AddLayer& request, int init);
 Status send_listen_inside(int control, const ListenInside& request, int init);
 Status send_start_display(int control, const StartDisplay& request, const std::vector<int>& fds);
 Result<Cloned> receive_cloned(int control);

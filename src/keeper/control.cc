@@ -215,6 +215,11 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
       if (!socket) return control.answer(id, number, wire::Reply(socket.error()));
       control.send(id, wire::encode_reply(number, wire::Done{}), {socket->get()});
     }
+    void operator()(const wire::AddLayer& r) {
+      sessions.add_layer(r, [self = &control, to = id, n = number](const Status& status) {
+        self->answer(to, n, status);
+      });
+    }
     void operator()(const wire::Info&) {
       control.answer(id, number, wire::Reply(wire::Told{control.info_()}));
     }

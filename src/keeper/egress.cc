@@ -12,6 +12,7 @@
 
 #include "base/packet.h"
 #include "keeper/log.h"
+#include "model/layer.h"
 #include "wire/egress.h"
 
 namespace vitrine::keeper {
@@ -109,12 +110,25 @@ Status Egress::prepare() {
   return ok();
 }
 
+namespace {
+
+bool is_for_index(const Network& network) {
+  return !network.allow.empty() && network.allow.front() == kIndexMark;
+}
+
+Network without_mark(Network network) {
+  if (is_for_index(network)) network.allow.erase(network.allow.begin());
+  return network;
+}
+
+}  // namespace
+
 Status Egress::check(const Network& network) const {
   if (!config_.on)
     return Error{.code = Code::unsupported,
                  .message = "network: this server lets no session out",
                  .remedy = "leave `network` out; its operator can allow it with --egress on"};
-  return network.validate();
+  return without_mark(network).validate();
 }
 
 void Egress::open(Shell& shell, const Network& network, Opened opened) {
@@ -141,8 +155,11 @@ void Egress::open(Shell& shell, const Network& network, Opened opened) {
 }
 
 Status Egress::spawn(Proxy& proxy) {
+  std::vector<std::string> reachable = config_.private_;
+  if (is_for_index(proxy.network))
+    reachable.insert(reachable.end(), config_.index.begin(), config_.index.end());
   Result<Fd> setup = make_setup(
-      {.allow = proxy.network.allow, .private_ = config_.private_, .starts = proxy.starts});
+      {.allow = without_mark(proxy.network).allow, .private_ = reachable, .starts = proxy.starts});
   if (!setup) return std::move(setup.error());
   jail::CgroupEntrance entrance;
   const bool grouped = proxy.shell->cgroup.has_value();

@@ -26,6 +26,7 @@ struct EgressConfig {
   bool on = true;
   std::string program;                   // vitrine-egress
   std::vector<std::string> private_;     // ranges that the operator opened
+  std::vector<std::string> index;        // and those of the package index, for installations only
   std::optional<uid_t> first_user = {};  // of the proxy of slot 0; none = the keeper's own
 };
 

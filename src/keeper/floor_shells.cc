@@ -350,6 +350,16 @@ void FloorShells::listen(const Shell& /*shell*/, std::uint16_t /*port*/,
   });
 }
 
+void FloorShells::add_layer(const Shell& /*shell*/, const std::string& /*layer*/,
+                            std::function<void(Status)> done) {
+  loop_.after({}, [done = std::move(done)] {
+    done(Error{.code = Code::unsupported,
+               .message = "sessions of this server cannot have packages of their own: its host "
+                          "forbids mounts",
+               .remedy = "do without, or run the server with the full jail"});
+  });
+}
+
 Status FloorShells::start_display(StartDisplay /*request*/, const std::vector<int>& /*fds*/,
                                   std::function<void(Result<int>)> /*cloned*/) {
   return Error{

@@ -114,6 +114,7 @@ struct Keeper {
  private:
   Status choose_level();
   Status open_files();
+  Status prepare_layers(std::optional<uid_t> user);
   Status compile();
   Status detect_host();
   Status handle_signals();
@@ -165,6 +166,21 @@ Status Keeper::choose_level() {
   log_warning(
       "isolation: for the full jail, give the container --privileged --cgroupns=private; `vitrine "
       "doctor` tells what is missing, SECURITY.md what that means");
+  return ok();
+}
+
+// Where the front puts packages. Readable for all who can get there, which through the data directory
+// nobody can: the builder has it as a mount of its own.
+Status Keeper::prepare_layers(std::optional<uid_t> user) {
+  if (options.data.empty()) return ok();
+  const std::string path = options.data + "/layers";
+  ::mkdir(options.data.c_str(), 0700);
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
+    return Error::from_errno("making the directory of package layers");
+  const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory || ::fchmod(directory.get(), 0755) != 0 ||
+      (user && ::fchown(directory.get(), *user, *user) != 0))
+    return Error::from_errno("opening the directory of package layers");
   return ok();
 }
 
@@ -273,6 +289,10 @@ Status Keeper::start(const Options& chosen) {
   if (options.ephemeral)
     if (Status s = watch_parent(); !s) return s;
 
+  // The last of the ids that no session ever gets.
+  std::optional<uid_t> user;
+  if (root) user = options.uid_base + kOuterIds;
+  if (Status s = prepare_layers(user); !s) return s;
   if (level == Level::container) {
     shells = std::make_unique<FloorShells>(loop, reaper,
                                            FloorConfig{.image = image.root,
@@ -286,7 +306,9 @@ Status Keeper::start(const Options& chosen) {
                                                           .runtime = options.runtime,
                                                           .init_program = init_program.get(),
                                                           .screen_program = screen_program.get(),
-                                                          .display_filter = display_filter.get()});
+                                                          .display_filter = display_filter.get(),
+                                                          .layers = options.data.empty() ? "" : options.data + "/layers",
+                                                          .wheels = options.wheels});
   }
   if (Status s = shells->start(); !s) return s;
   shells->inject_faults([this] { return fault_numbers(options).first; });
@@ -303,6 +325,7 @@ Status Keeper::start(const Options& chosen) {
                  EgressConfig{.on = options.egress,
                               .program = options.egress_program,
                               .private_ = options.egress_private,
+                              .index = options.egress_index,
                               .first_user = proxies});
   if (Status s = egress->prepare(); !s) return s;
   sessions.emplace(
@@ -314,9 +337,6 @@ Status Keeper::start(const Options& chosen) {
   encoders.emplace(loop, reaper, std::move(encoder_program), recorder);
   control->serve(*sessions, *encoders);
   if (!options.front.empty()) {
-    // The last of the ids that no session ever gets.
-    std::optional<uid_t> user;
-    if (root) user = options.uid_base + kOuterIds;
     front.emplace(loop, reaper, *control,
                   FrontConfig{.program = options.front,
                               .arguments = options.front_arguments,

@@ -38,17 +38,18 @@ Status number(std::string_view option, std::string_view text, T least, T most, T
   return ok();
 }
 
-Status set_private(Options& options, std::string_view list) {
+Status set_ranges(std::string_view option, std::string_view list,
+                  std::vector<std::string>& ranges) {
   constexpr std::size_t kMost = 256;
-  options.egress_private.clear();
+  ranges.clear();
   for (std::size_t from = 0; from <= list.size();) {
     const std::size_t comma = std::min(list.find(',', from), list.size());
     const std::string_view one = list.substr(from, comma - from);
     if (Result<AddressRange> range = parse_address_range(one); !range)
-      return std::move(range.error()).during("--egress-allow-private");
-    if (options.egress_private.size() == kMost)
-      return Error{Code::invalid_argument, "--egress-allow-private has more than 256 networks"};
-    options.egress_private.emplace_back(one);
+      return std::move(range.error()).during(option);
+    if (ranges.size() == kMost)
+      return Error{Code::invalid_argument, std::string(option) + " has more than 256 networks"};
+    ranges.emplace_back(one);
     from = comma + 1;
   }
   return ok();
@@ -58,6 +59,7 @@ Status set(Options& options, std::string_view name, const std::string& value) {
   if (name == "--control") return options.control = value, ok();
   if (name == "--front") return options.front = value, ok();
   if (name == "--listen") return options.listen = value, ok();
+  if (name == "--wheels") return options.wheels = value, ok();
   if (name == "--data") return options.data = value, ok();
   if (name == "--image") return options.image = value, ok();
   if (name == "--runtime") return options.runtime = value, ok();
@@ -70,7 +72,8 @@ Status set(Options& options, std::string_view name, const std::string& value) {
                    .remedy = "see --help"};
     return options.egress = value == "on", ok();
   }
-  if (name == "--egress-allow-private") return set_private(options, value);
+  if (name == "--egress-allow-private") return set_ranges(name, value, options.egress_private);
+  if (name == "--egress-index") return set_ranges(name, value, options.egress_index);
   if (name == "--name") {
     const bool plain = !value.empty() && value.size() <= 64 &&
                        value.find_first_not_of(
@@ -174,12 +177,14 @@ usage: vitrine-keeper --control PATH [options]
   --front PROGRAM          starts it under its own uid, and again whenever it dies
   --listen ADDRESS:PORT    what the front serves [127.0.0.1:8000]
   --data DIR               the front's directory; made if missing
+  --wheels DIR             wheels that installations may use, beside the index
   --ephemeral              ends with the process that started it, and removes that directory
   --image DIR              runtime image (default: beside the build, made by ./dev image)
   --runtime DIR            what is laid over the image (default: beside the program)
   --init FILE              the vitrine-init program (default: beside the program)
   --egress on|off          whether a session may ask for a network [on]
   --egress-allow-private NET[,NET...]  private networks that sessions may ask for [none]
+  --egress-index NET[,NET...]  the same for installations of packages only [none]
   --egress-program FILE    the vitrine-egress program (default: beside the program)
   --name NAME              names this keeper's cgroups; unique among keepers of a host [default]
   --pool N                 rehearsed workers that wait, numpy/pandas/pyplot loaded [4]

@@ -26,10 +26,12 @@ struct Options {
   std::vector<std::string> front_arguments;
   std::string listen = "127.0.0.1:8000";
   std::string data;
+  std::string wheels;                       // directory of wheels that installations see; "" = none
   bool egress = true;                       // whether a session may ask for a network
   std::string egress_program;               // vitrine-egress
   std::vector<std::string> egress_private;  // ranges beside the public ones
   Level floor = Level::full;                // the weakest wall it may serve with
+  std::vector<std::string> egress_index;    // ranges for installations of packages only
   bool ephemeral = false;                   // ends with its parent, and its data directory with it
   std::uint32_t shell_fault = 0;            // tests: the n-th system call of a shell fails
   std::uint32_t worker_fault = 0;           // tests: the n-th system call of a worker's entry fails

@@ -282,6 +282,16 @@ void Rooms::kill_worker(Room& room) {
   shells_.end_inside(*room.shell);
 }
 
+void Rooms::add_layer(Room& room, const std::string& layer, std::function<void(Status)> done) {
+  if (room.shell->layer == layer) return done(ok());
+  const std::string before = std::exchange(room.shell->layer, layer);
+  shells_.add_layer(*room.shell, layer,
+                    [&room, before, done = std::move(done)](const Status& mounted) {
+                      if (!mounted) room.shell->layer = before.empty() ? "none" : before;
+                      done(mounted);
+                    });
+}
+
 void Rooms::signal(const Room& room, int signal, std::uint64_t value) const {
   if (room.worker.pid > 0)
     reaper_.signal(room.worker.pid, signal, static_cast<std::uint32_t>(value));
@@ -313,8 +323,9 @@ void Rooms::set_yielding(Room& room, bool yields) {
 
 bool Rooms::may_recycle(const Room& room) const {
   return !stopping_ && room.lifetime == Lifetime::one_shot && room.shell->cgroup &&
-         !room.shell->init_gone && !room.killed_for_memory && room.shell->ruleset &&
-         !room.shell->display.used && same_shape(room.shell->limits, kDefaultLimits) &&
+         room.shell->layer.empty() && !room.shell->display.used && !room.shell->init_gone &&
+         !room.killed_for_memory && room.shell->ruleset &&
+         same_shape(room.shell->limits, kDefaultLimits) &&
          room.shell->uses < config_.uses_per_shell && recycled_.size() < config_.recycled;
 }
 

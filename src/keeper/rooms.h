@@ -74,6 +74,9 @@ class Rooms {
   // The same files, a new worker; only where can_refresh() says so.
   void refresh(std::unique_ptr<Room> room, Take taken);
 
+  // Mounts packages in it, unless they are. The room must stay until `done` was called.
+  void add_layer(Room& room, const std::string& layer, std::function<void(Status)> done);
+
   void signal(const Room& room, int signal, std::uint64_t value) const;
   // All that session code started, not only the worker.
   void kill_worker(Room& room);

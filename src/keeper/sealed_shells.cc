@@ -67,6 +67,8 @@ void SealedShells::builder_died() {
   for (std::uint64_t id : lost) fail(id, Error{Code::unavailable, "the builder died"});
   auto others = std::exchange(others_, {});
   for (auto& [id, cloned] : others) cloned(Error{Code::unavailable, "the builder died"});
+  auto layering = std::exchange(layering_, {});
+  for (auto& [id, done] : layering) done(Error{Code::unavailable, "the builder died"});
   auto listeners = std::exchange(listeners_, {});
   for (auto& [id, listening] : listeners) listening(Error{Code::unavailable, "the builder died"});
   restart();
@@ -173,6 +175,11 @@ void SealedShells::read_builder() {
     others_.erase(other);
     if (cloned->pid < 0) handler(std::move(cloned->error));
     else handler(cloned->pid);
+    return;
+  }
+  if (auto layer = layering_.extract(cloned->what)) {
+    if (cloned->pid < 0) layer.mapped()(std::move(cloned->error));
+    else layer.mapped()(ok());
     return;
   }
   if (auto waiting = listeners_.extract(cloned->what)) {
@@ -390,6 +397,23 @@ Status SealedShells::watch_display(Shell& shell) {
     loop_.unwatch(shell.display.listener.get());  // a server accepts from now on, or nobody
     if (display_wanted_) display_wanted_(shell);
   });
+}
+
+void SealedShells::add_layer(const Shell& shell, const std::string& layer,
+                             std::function<void(Status)> done) {
+  const auto later = [&](Error error) {
+    loop_.after({}, [done = std::move(done), error = std::move(error)] { done(error); });
+  };
+  if (!builder_.control) return later(Error{Code::unavailable, "the builder is starting"});
+  if (shell.init_gone) return later(Error{Code::unavailable, "the shell is gone"});
+  const Fd init(static_cast<int>(::syscall(SYS_pidfd_open, shell.init, 0)));
+  if (!init) return later(Error::from_errno("looking at a shell"));
+  const std::uint64_t id = ++last_id_;
+  if (Status s =
+          send_add_layer(builder_.control.get(), {.request = id, .layer = layer}, init.get());
+      !s)
+    return later(std::move(s.error()).during("asking the builder"));
+  layering_[id] = std::move(done);
 }
 
 void SealedShells::stop() {

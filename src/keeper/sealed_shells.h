@@ -31,6 +31,8 @@ class SealedShells final : public Shells {
                       std::function<void(Result<int>)> cloned) override;
   void listen(const Shell& shell, std::uint16_t port,
               std::function<void(Result<Fd>)> listening) override;
+  void add_layer(const Shell& shell, const std::string& layer,
+                 std::function<void(Status)> done) override;
   Status start_display(StartDisplay request, const std::vector<int>& fds,
                        std::function<void(Result<int>)> cloned) override;
   Status watch_display(Shell& shell) override;
@@ -81,6 +83,7 @@ class SealedShells final : public Shells {
   // Zygotes and displays that the builder was asked for.
   std::unordered_map<std::uint64_t, std::function<void(Result<int>)>> others_;
   std::unordered_map<std::uint64_t, std::function<void(Result<Fd>)>> listeners_;
+  std::unordered_map<std::uint64_t, std::function<void(Status)>> layering_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Shell>> shells_;
 };
 

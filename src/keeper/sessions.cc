@@ -73,7 +73,19 @@ void Sessions::create(const wire::Create& request, std::uint64_t owner, Opened o
 void Sessions::fill(std::uint64_t id, Opened opened) {
   const wire::Create request = sessions_.at(id).request;
   rooms_.take(request, [this, id, opened = std::move(opened)](Result<Rooms::Taken> taken) {
-    filled(id, std::move(taken), opened);
+    if (!taken || sessions_.at(id).layer.empty()) return filled(id, std::move(taken), opened);
+    lay(id, std::make_shared<Rooms::Taken>(std::move(*taken)), opened);
+  });
+}
+
+// Its packages, before anybody can talk to the worker.
+void Sessions::lay(std::uint64_t id, std::shared_ptr<Rooms::Taken> taken, const Opened& opened) {
+  Room& room = *taken->room;
+  rooms_.add_layer(room, sessions_.at(id).layer, [this, id, taken, opened](Status laid) {
+    if (laid && taken->room->death) laid = Error{Code::unavailable, "the worker died"};
+    if (laid) return filled(id, std::move(*taken), opened);
+    give_up(id, std::move(laid.error()).during("adding packages"), std::move(taken->room), {},
+            opened);
   });
 }
 
@@ -161,6 +173,7 @@ void Sessions::reset(const wire::Reset& request, std::uint64_t owner, Opened ope
   if (session == nullptr) return opened(no_such_session());
   if (!session->room || session->after_fill)
     return opened(Error{Code::conflict, "the session is being made or reset already"});
+  if (session->layering) return opened(Error{Code::conflict, "packages are being added to it"});
   if (request.files == Files::keep && !rooms_.can_refresh(*session->room))
     return opened(Error{.code = Code::unsupported,
                         .message = "the files cannot be kept on this host or after this death",
@@ -199,6 +212,11 @@ void Sessions::end(std::uint64_t id, Done done) {
   if (!session->room) {  // being made: end it as soon as it is
     if (session->after_fill) return done(Error{Code::conflict, "the session is being ended"});
     session->after_fill = std::move(done);
+    return;
+  }
+  if (session->layering) {  // a moment only
+    if (session->after_layer) return done(Error{Code::conflict, "the session is being ended"});
+    session->after_layer = std::move(done);
     return;
   }
   unwatch_now(*session);
@@ -357,6 +375,22 @@ std::vector<int> Sessions::display_descriptors(std::uint64_t id) const {
   std::vector<int> fds{display.framebuffer.get()};
   if (display.helper) fds.push_back(display.helper.get());
   return fds;
+}
+
+void Sessions::add_layer(const wire::AddLayer& request, Done done) {
+  Result<Session*> session = find_live(request.session);
+  if (!session) return done(std::move(session.error()));
+  if ((*session)->layering) return done(Error{Code::conflict, "packages are being added already"});
+  (*session)->layering = true;
+  const std::uint64_t id = request.session;
+  rooms_.add_layer(*(*session)->room, request.layer,
+                   [this, id, layer = request.layer, done = std::move(done)](const Status& laid) {
+                     Session& here = sessions_.at(id);
+                     here.layering = false;
+                     if (laid) here.layer = layer;
+                     done(laid);
+                     if (here.after_layer) end(id, std::exchange(here.after_layer, {}));
+                   });
 }
 
 Result<Home> Sessions::home(std::uint64_t id) {

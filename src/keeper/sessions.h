@@ -52,6 +52,7 @@ class Sessions {
   using DisplayOpened = std::function<void(Result<wire::DisplayOpened>)>;
   void open_display(const wire::OpenDisplay& request, DisplayOpened opened);
   std::vector<int> display_descriptors(std::uint64_t session) const;
+  void add_layer(const wire::AddLayer& request, Done done);
   // Also of a dead session; good until the next call that changes it.
   Result<Home> home(std::uint64_t session);
   wire::Listed list(std::uint64_t after) const;
@@ -82,10 +83,14 @@ class Sessions {
     TimerId calm = 0;        // until it is known whether it still uses the processor
     bool announced = false;  // a client was told its number
     Done after_fill = {};    // it is to be ended as soon as it is made
+    std::string layer = {};  // its packages, which it has after a reset too
+    bool layering = false;   // packages are being added: its room stays
+    Done after_layer = {};   // it is to be ended as soon as they are
   };
 
   void fill(std::uint64_t id, Opened opened);
   void filled(std::uint64_t id, Result<Rooms::Taken> taken, const Opened& opened);
+  void lay(std::uint64_t id, std::shared_ptr<Rooms::Taken> taken, const Opened& opened);
   void open_network(std::uint64_t id, Rooms::Taken taken, Opened opened);
   void give_up(std::uint64_t id, Error error, std::unique_ptr<Room> room,
                std::unique_ptr<Proxy> proxy, const Opened& opened);

@@ -107,6 +107,8 @@ std::string spec_to_json(const SessionSpec& spec) {
                    {"display_width", spec.display.width},
                    {"display_height", spec.display.height}};
   if (spec.seed) out["seed"] = *spec.seed;
+  if (!spec.layer.empty()) out["layer"] = spec.layer;
+  if (spec.layer_first) out["layer_first"] = 1;
   if (spec.network) {
     json::array& rules = out["network"].emplace_array();
     for (const std::string& rule : spec.network->allow) rules.emplace_back(rule);
@@ -149,6 +151,8 @@ SessionSpec spec_from_json(const std::string& text) {
   spec.display.width = static_cast<std::uint32_t>(number("display_width", spec.display.width));
   spec.display.height = static_cast<std::uint32_t>(number("display_height", spec.display.height));
   if (!spec.display.validate()) spec.display = {};
+  spec.layer = word("layer", "");
+  spec.layer_first = number("layer_first", 0) != 0;
   if (in->contains("seed")) spec.seed = number("seed", 0);
   if (const json::value* rules = in->if_contains("network");
       rules != nullptr && rules->is_array()) {
@@ -183,6 +187,11 @@ Journal Registry::journal() {
           },
           [this](Capture::Result result, std::chrono::steady_clock::duration latency) {
             if (on_picture) on_picture(result, latency);
+          },
+          [this](std::shared_ptr<Session> session, std::shared_ptr<Execution> execution,
+                 std::string wish) {
+            if (on_wish) return on_wish(session, execution, std::move(wish));
+            session->answer_input(*execution, std::nullopt);
           }};
 }
 
@@ -252,6 +261,16 @@ std::shared_ptr<display::Studio> Registry::studio() {
 
 Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
   if (auto refusal = refuses(spec)) co_return to_error(*refusal);
+  const bool internal = !spec.stored && spec.lifetime == Lifetime::one_shot;
+  if (spec.network && !network_for_sessions && !internal)
+    co_return Error{.code = Code::invalid_argument,
+                    .message = "this server gives no network to sessions",
+                    .remedy = "leave network out, or let the operator start it with --egress on"};
+  const bool wants = spec.additional || !spec.packages.empty() || !spec.imports.empty();
+  if (provider && wants && !spec.provided) {
+    Status provided = co_await provider(&spec);
+    if (!provided) co_return std::move(provided.error());
+  }
   // Counted before it exists: others may ask meanwhile.
   const std::string owner = spec.owner;
   const Limits limits = spec.limits;
@@ -275,9 +294,19 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
     co_return std::move(opened.error());
   }
   if (fds.size() < lines_of(spec)) co_return Error{Code::internal, "the keeper sent no lines"};
+  if (!spec.layer.empty()) {
+    const wire::Request add = wire::AddLayer{opened->session, spec.layer};
+    backend::KeeperReply added = co_await keeper_.call(add);
+    Result<wire::Done> done = backend::expect<wire::Done>(std::move(added));
+    if (!done) {
+      keeper_.post(wire::End{opened->session});
+      co_return std::move(done.error());
+    }
+  }
   auto session =
       std::make_shared<Session>(executor_, keeper_, journal(), studio(), new_id(), std::move(spec));
   session->created_at = now_rfc3339();
+  session->notes = session->spec.package_notes;
   session->connect(opened->session, lines_from(fds, session->spec), Session::Line::fresh);
   const bool kept = is_stored(session->spec);
   if (kept)
@@ -324,6 +353,30 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
   session->connect(opened->session, lines_from(fds, session->spec), Session::Line::fresh);
   session->touch();
   co_return store_.set_session_engine(session->id, opened->session);
+}
+
+Task<Status> Registry::add_layer(std::shared_ptr<Session> session, std::string layer) {
+  if (session->ended || session->death) co_return not_found();
+  const wire::Request add = wire::AddLayer{session->engine, layer};
+  backend::KeeperReply reply = co_await keeper_.call(add);
+  Result<wire::Done> done = backend::expect<wire::Done>(std::move(reply));
+  if (!done) co_return std::move(done.error());
+  session->spec.layer = std::move(layer);
+  if (session->ended || !is_stored(session->spec)) co_return ok();
+  co_return store_.put_session({.id = session->id,
+                                .engine = session->engine,
+                                .keeper = instance_,
+                                .spec = spec_to_json(session->spec),
+                                .created_at = session->created_at,
+                                .state = "ready",
+                                .cause = ""});
+}
+
+std::set<std::string> Registry::layers_in_use() const {
+  std::set<std::string> used;
+  for (const auto& [id, session] : sessions_)
+    if (!session->spec.layer.empty()) used.insert(session->spec.layer);
+  return used;
 }
 
 Task<Status> Registry::end(std::shared_ptr<Session> session) {

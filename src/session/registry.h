@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -57,6 +58,9 @@ class Registry {
   std::vector<std::shared_ptr<Session>> list(const Identity& asks) const;  // oldest first
   virtual std::size_t count() const { return sessions_.size(); }
   std::size_t running() const;
+  // Adds packages to a live session; it keeps them when it is reset.
+  Task<Status> add_layer(std::shared_ptr<Session> session, std::string layer);
+  std::set<std::string> layers_in_use() const;
 
   void on_event(const wire::Event& event);
   // Freezes, then ends, sessions that nobody used for their idle time. Call about once a second.
@@ -68,6 +72,12 @@ class Registry {
   store::Store& store() { return store_; }
   Accounts& accounts() { return accounts_; }
   const Counters& counters() const { return counters_; }
+  // Sees to the packages of a spec that nobody has seen to yet; none = there are no packages.
+  std::function<Task<Status>(SessionSpec* spec)> provider;
+  // Whether sessions get the network they ask for; installations of packages do in any case.
+  bool network_for_sessions = true;
+  // As Journal::wants.
+  decltype(Journal::wants) on_wish;
   // Called for every finished execution, for metrics.
   std::function<void(const ExecRecord&)> on_finished;
   // Called for every connection that session code asked for, for the log.

@@ -128,7 +128,8 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
       for (const std::string& name : spec.imports)
         if (wire::is_module_name(name) && setup.imports.size() < wire::kMaxImports)
           setup.imports.push_back(name);
-    if (!spec.env.empty() || spec.seed || spec.network || spec.policy != Policy::native)
+    if (spec.layer_first) setup.environment["VITRINE_PACKAGES"] = "first";
+    if (!setup.environment.empty() || spec.seed || spec.policy != Policy::native)
       send_message(wire::Type::setup, 0, setup.encode());
   }
   auto self = shared_from_this();
@@ -557,6 +558,9 @@ void Session::take(const wire::Message& message) {
       Result<wire::InputRequest> request = wire::InputRequest::decode(message.payload);
       if (!request) return break_off(request.error());
       drain_pipes();
+      if (request->prompt.starts_with(kPackageQuestion))
+        return journal_.wants(shared_from_this(), current_,
+                              request->prompt.substr(kPackageQuestion.size()));
       return current_->add_input({std::move(request->prompt), request->password});
     }
     case wire::Type::finished: {

@@ -37,9 +37,16 @@ struct SessionSpec {
   std::optional<std::uint64_t> seed;
   std::optional<Network> network;  // none = sealed
   Policy policy = Policy::native;
-  std::vector<std::string> imports;  // modules that the policy allows besides its own
+  std::vector<std::string> imports;  // modules that it has, and that its policy allows
   std::string isolation = "process";
   Geometry display;
+  std::vector<std::string> packages;  // requirement strings, as asked for
+  bool allow_sdist = false;
+  bool provided = false;                   // they have been seen to
+  bool additional = false;                 // it also gets what ADDITIONAL_IMPORTS names
+  std::string layer;                       // of packages, model/layer.h; "" = none
+  bool layer_first = false;                // it comes before the image's own versions
+  std::vector<std::string> package_notes;  // about them
 };
 
 // What the worker's descriptors are for, in the order the keeper hands them over.
@@ -53,6 +60,8 @@ struct Lines {
   Fd counters = {};  // how much went through; empty without a network
 };
 
+class Session;
+
 // Called when an execution begins and when it ends, before anybody is told; `admit` before it is
 // queued.
 struct Journal {
@@ -61,7 +70,13 @@ struct Journal {
   std::function<void(Execution&)> ended;
   std::function<void(const std::string& session, const NetworkEntry& entry)> decided;
   std::function<void(Capture::Result, std::chrono::steady_clock::duration)> pictured;
+  // The code of this execution wants packages: `wish` is JSON of the worker's. It is answered as an
+  // input would be.
+  std::function<void(std::shared_ptr<Session>, std::shared_ptr<Execution>, std::string wish)> wants;
 };
+
+// A question that begins so is for us, and not for a person.
+inline constexpr std::string_view kPackageQuestion = "\1vitrine-packages ";
 
 class Session : public std::enable_shared_from_this<Session> {
  public:

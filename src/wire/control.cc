@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/control.h"
 
+#include "model/layer.h"
 #include "wire/codec.h"
 
 namespace vitrine::wire {
@@ -94,6 +95,12 @@ Geometry get_geometry(Reader& in) {
   return {width, in.u32()};
 }
 
+std::string get_layer(Reader& in) {
+  std::string layer = in.text();
+  if (!is_layer_name(layer)) in.fail();
+  return layer;
+}
+
 struct PutRequest {
   Writer& out;
   void operator()(const Create& r) {
@@ -129,6 +136,7 @@ struct PutRequest {
     out.u64(r.session).u64(r.execution);
     put_enum(out, r.screen);
   }
+  void operator()(const AddLayer& r) { out.u64(r.session).bytes(r.layer); }
 };
 
 Request get_request(Reader& in, std::uint8_t verb) {
@@ -209,6 +217,10 @@ Request get_request(Reader& in, std::uint8_t verb) {
       return OpenDisplay{session, get_bool(in)};
     }
     case 20: return StartEncoder{in.u64()};
+    case 21: {
+      const std::uint64_t session = in.u64();
+      return AddLayer{session, get_layer(in)};
+    }
     default: in.fail(); return Info{};
   }
 }

@@ -127,9 +127,15 @@ struct StartEncoder {
   std::uint64_t session = 0;
 };
 
+// Lays packages (model/layer.h) over those that a live session has; after a reset it has these only.
+struct AddLayer {
+  std::uint64_t session = 0;
+  std::string layer;
+};
+
 using Request = std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List,
                              Attach, AskUsage, Info, OpenFile, NewFile, CommitFile, RemoveFile,
-                             ListFiles, Freeze, EndLoop, OpenDisplay, StartEncoder>;
+                             ListFiles, Freeze, EndLoop, OpenDisplay, StartEncoder, AddLayer>;
 
 struct NumberedRequest {
   std::uint32_t number = 0;

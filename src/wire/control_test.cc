@@ -44,7 +44,9 @@ const std::vector<Request> kRequests{
     Freeze{.session = 20, .frozen = true},
     EndLoop{.session = 21, .execution = 22, .screen = Screen::painting},
     OpenDisplay{.session = 23, .start = true},
-    StartEncoder{.session = 24}};
+    StartEncoder{.session = 24},
+
+    AddLayer{.session = 25, .layer = std::string(64, 'a')}};
 
 const std::vector<Reply> kReplies{
     Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},

@@ -155,7 +155,6 @@ def test_a_bad_body_of_an_execution(
         pytest.param({"seed": 1 << 70}, id="seed huge"),
         pytest.param({"seed": "7"}, id="seed text"),
         pytest.param({"packages": "polars"}, id="packages text"),
-        pytest.param({"packages": ["--index-url=http://evil"]}, id="packages option"),
         pytest.param({"limits": 5}, id="limits number"),
         pytest.param({"limits": {"memory": 5}}, id="limits unknown"),
         *(

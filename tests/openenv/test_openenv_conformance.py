@@ -885,11 +885,11 @@ def test_the_description_is_a_page_that_loads_nothing_from_elsewhere(url: str, p
 
 
 def test_what_the_ancestors_took_is_never_passed_over(url: str) -> None:
-    refused = requests.post(url + "/reset", json={"executor_backend": "smolagents"}, timeout=10)
-    noted = requests.post(url + "/reset", json={"additional_imports": ["numpy"]}, timeout=10)
+    refused = requests.post(url + "/reset", json={"executor_backend": "docker"}, timeout=10)
+    noted = requests.post(url + "/reset", json={"additional_imports": ["dataclass"]}, timeout=60)
     plain = requests.post(url + "/reset", json={"executor_backend": "native"}, timeout=10)
 
     assert refused.status_code == 422
     assert refused.json()["detail"][0]["loc"] == ["body", "executor_backend"]
-    assert "additional_imports" in noted.json()["observation"]["metadata"]["notes"][0]
+    assert noted.json()["observation"]["metadata"]["notes"] == ["dataclass -> dataclasses"]
     assert "metadata" not in plain.json()["observation"]

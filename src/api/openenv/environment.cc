@@ -6,6 +6,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "api/render.h"
+#include "session/provision.h"
 
 namespace vitrine::api::openenv {
 
@@ -104,6 +105,8 @@ Task<Result<std::shared_ptr<Session>>> Environment::create() {
   spec.seed = wishes_.seed;
   spec.policy = wishes_.policy.value_or(registry_.default_policy());
   if (wishes_.seed) spec.variant = Variant::seeded;
+  spec.additional = true;
+  session::add_imports(wishes_.imports, spec);
   Result<std::shared_ptr<Session>> made = co_await registry_.create(spec);
   if (made || made.error().code != Code::unavailable || !session_) co_return made;
   std::shared_ptr<Session> old = let_go();  // full: its own place is the one to take
@@ -156,9 +159,9 @@ Observation Environment::begin() {
   state_ = State();
   state_.episode = wishes_.episode ? wishes_.episode : new_episode();
   Observation seen;
-  if (!wishes_.notes.empty()) {
+  if (session_ && !session_->notes.empty()) {
     json::array notes;
-    for (const std::string& note : wishes_.notes) notes.emplace_back(note);
+    for (const std::string& note : session_->notes) notes.emplace_back(note);
     seen.metadata["notes"] = std::move(notes);
   }
   return seen;

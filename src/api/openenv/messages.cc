@@ -205,16 +205,18 @@ void read_ancestors_wishes(const json::object& object, const json::array& prefix
   }
   const json::value* imports = object.if_contains("additional_imports");
   if (imports == nullptr || imports->is_null()) return;
-  if (!imports->is_array() && !imports->is_string())
+  const json::array* list = imports->if_array();
+  bool good = list != nullptr && list->size() <= 100;
+  for (std::size_t i = 0; good && i < list->size(); ++i) {
+    good = (*list)[i].is_string() && (*list)[i].as_string().size() <= kMaxName;
+    if (good) reset.imports.emplace_back((*list)[i].as_string());
+  }
+  if (!good)
     mistakes.push_back({"list_type",
                         at(prefix, "additional_imports"),
-                        "Input should be a valid list",
+                        "Input should be a list of at most 100 names",
                         *imports,
                         {}});
-  else
-    reset.notes.emplace_back(
-        "additional_imports: everything in the image can be imported without being named; nothing "
-        "is installed");
 }
 
 std::variant<Reset, Mistakes> read_reset(const json::object& object, const json::array& prefix) {

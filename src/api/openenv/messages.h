@@ -53,9 +53,9 @@ std::variant<Action, Mistakes> read_action(const json::object& object);
 struct Reset {
   std::optional<std::uint64_t> seed;
   std::optional<std::string> episode;
-  std::optional<Policy> policy;         // `executor_backend`
-  Wishes wishes;                        // of every step
-  std::vector<std::string> notes = {};  // what was asked for and comes otherwise
+  std::optional<Policy> policy;           // `executor_backend`
+  Wishes wishes;                          // of every step
+  std::vector<std::string> imports = {};  // modules, or requirement strings
 };
 // `prefix`: where the object stands in what was sent, for the mistakes' places.
 std::variant<Reset, Mistakes> read_reset(const json::object& object, const json::array& prefix);

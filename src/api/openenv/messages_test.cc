@@ -203,17 +203,15 @@ TEST(OpenenvSchema, ForbidsWhatTheStockModelsForbid) {
   EXPECT_EQ(schema.at("state").at("additionalProperties"), true);
 }
 
-TEST(OpenEnvMessages, NeverPassesOverWhatTheAncestorsTook) {
+TEST(OpenEnvMessages, ReadsTheModulesThatAnEpisodeNeeds) {
   const auto read = [](const char* text) {
     return read_reset(json::parse(text).as_object(), {"body"});
   };
 
-  EXPECT_TRUE(std::holds_alternative<Reset>(read(R"({"executor_backend": "native"})")));
-  EXPECT_TRUE(std::holds_alternative<Mistakes>(read(R"({"executor_backend": "smolagents"})")));
   EXPECT_TRUE(std::holds_alternative<Mistakes>(read(R"({"additional_imports": 7})")));
-  const auto noted = read(R"({"additional_imports": ["numpy"]})");
-  ASSERT_TRUE(std::holds_alternative<Reset>(noted));
-  EXPECT_EQ(std::get<Reset>(noted).notes.size(), 1u);
+  const auto named = read(R"({"additional_imports": ["numpy"]})");
+  ASSERT_TRUE(std::holds_alternative<Reset>(named));
+  EXPECT_EQ(std::get<Reset>(named).imports, std::vector<std::string>{"numpy"});
 }
 
 }  // namespace

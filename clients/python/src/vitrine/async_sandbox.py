@@ -102,12 +102,14 @@ class AsyncSandbox:
         url: str | None = None,
         token: str | None = None,
         wait_s: float = WAIT_S,
+        on_progress: OnText | None = None,
     ) -> None:
         self._settings = Settings(
             name, limits, env, seed, packages, imports, isolation, policy, display, network
         )
         self._address = find_address(url, token)
         self._wait_s = wait_s
+        self._on_progress = on_progress
         self._owned = False
         self._transport: AsyncTransport | None = None
 
@@ -128,6 +130,7 @@ class AsyncSandbox:
         url: str | None = None,
         token: str | None = None,
         wait_s: float = WAIT_S,
+        on_progress: OnText | None = None,
     ) -> AsyncSandbox:
         """A session that exists at once; for when `async with` does not fit. Close it."""
         box = cls(
@@ -144,6 +147,7 @@ class AsyncSandbox:
             url=url,
             token=token,
             wait_s=wait_s,
+            on_progress=on_progress,
         )
         return await box.__aenter__()
 
@@ -164,7 +168,10 @@ class AsyncSandbox:
     async def _open(self, call: Call, *, owned: bool) -> None:
         transport = acquire(self._address)
         try:
-            info = calls.parse_session(await transport.call(call, wait_s=self._wait_s))
+            shown = await _answered(
+                transport, call, self._wait_s, self._on_progress if owned else None
+            )
+            info = calls.parse_session(shown)
         except BaseException:
             await release(transport)
             raise
@@ -367,3 +374,16 @@ async def _events(
         raise ConnectionLost(
             "the stream ended early", remedy="the code may have run: see history()"
         )
+
+
+async def _answered(
+    transport: AsyncTransport, call: Call, wait_s: float, on_progress: OnText | None
+) -> dict[str, object]:
+    """The session that the call makes or finds."""
+    if on_progress is None:
+        return dict(await transport.call(call, wait_s=wait_s))
+    creation = calls.Creation(on_progress)
+    async with transport.stream(call, headers=NDJSON, wait_s=wait_s) as response:
+        async for block in response.aiter_bytes():
+            creation.feed(block)
+    return creation.result()

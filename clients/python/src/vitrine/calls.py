@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, cast
 from urllib.parse import quote
 
-from .errors import UnsafePath, VitrineError
+from .errors import ConnectionLost, UnsafePath, VitrineError, problem_error
 
 DEFAULT_EXEC_TIMEOUT_S = 30.0
 _QUEUE = 17  # one execution runs and 16 wait, each for as long as its limit
+_INSTALL_S = 900.0  # a session that waits for its packages
 _MARGIN_S = 30.0  # for the network, and for the server to end what does not yield
 
 
@@ -151,7 +153,38 @@ def parts_of(path: str) -> list[str]:
 
 
 def create(settings: Settings) -> Call:
-    return Call("POST", "/v1/sessions", settings.body())
+    patience = _INSTALL_S if settings.packages or settings.imports else Call.patience
+    return Call("POST", "/v1/sessions", settings.body(), patience=patience)
+
+
+class Creation:
+    """The answer to `create` as a stream: progress of packages, then the session."""
+
+    def __init__(self, on_progress: Callable[[str], object]) -> None:
+        self._on_progress = on_progress
+        self._rest = b""
+        self.session: dict[str, Any] | None = None
+
+    def feed(self, block: bytes, *, last: bool = False) -> None:
+        *lines, self._rest = (self._rest + block).split(b"\n")
+        for line in [*lines, self._rest] if last else lines:
+            if line.strip():
+                self._take(json.loads(line))
+
+    def _take(self, given: dict[str, Any]) -> None:
+        kind = given.get("type")
+        if kind == "progress":
+            self._on_progress(str(given.get("text", "")))
+        elif kind == "problem":
+            raise problem_error(given["problem"])
+        else:  # without packages to install, the session comes by itself
+            self.session = given.get("session", given)
+
+    def result(self) -> dict[str, Any]:
+        self.feed(b"", last=True)
+        if self.session is None:
+            raise ConnectionLost("the stream ended early", remedy="create the session again")
+        return self.session
 
 
 def execute(session: str, execution: Execution, session_limit: float) -> Call:

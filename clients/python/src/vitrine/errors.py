@@ -136,6 +136,11 @@ _BY_STATUS: dict[int, type[ServerError]] = {
 }
 
 
+def problem_error(problem: Mapping[str, Any]) -> VitrineError:
+    """Of a problem that came as a line of a stream."""
+    return server_error(int(problem.get("status", 500)), dict(problem), {})
+
+
 def server_error(status: int, body: object, headers: Mapping[str, str]) -> ServerError:
     """The error that a refused request means. `body` is what it carried, if that was JSON."""
     problem: Mapping[str, Any] = body if isinstance(body, dict) else {}

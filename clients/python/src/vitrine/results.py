@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from .errors import ExecutionFailed, NotPlainData, VitrineError
+from .errors import ExecutionFailed, NotPlainData, VitrineError, problem_error
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -246,6 +246,8 @@ def parse_error(given: Mapping[str, Any]) -> ErrorInfo:
 
 def parse_event(line: bytes) -> Event:
     given = json.loads(line)
+    if given.get("type") == "problem":
+        raise problem_error(given["problem"])
     finished = given.get("execution")
     return Event(
         type=str(given["type"]),

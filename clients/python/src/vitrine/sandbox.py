@@ -98,6 +98,7 @@ class Sandbox:
         url, token: which server; by default that of an open `vitrine.local()`, then VITRINE_URL
             and VITRINE_TOKEN, then http://127.0.0.1:8000.
         wait_s: how long calls wait while the server is full.
+        on_progress: called with a line of text now and then while packages are installed.
 
     One object may be used by several threads; executions of a session run one after another.
     """
@@ -118,12 +119,13 @@ class Sandbox:
         url: str | None = None,
         token: str | None = None,
         wait_s: float = WAIT_S,
+        on_progress: OnText | None = None,
     ) -> None:
         settings = Settings(
             name, limits, env, seed, packages, imports, isolation, policy, display, network
         )
         transport = shared(find_address(url, token))
-        shown = transport.call(calls.create(settings), wait_s=wait_s)
+        shown = _create(transport, calls.create(settings), wait_s, on_progress)
         self._set(transport, calls.parse_session(shown), wait_s, owned=True)
 
     @classmethod
@@ -337,3 +339,15 @@ def _events(transport: Transport, call: Call, wait_s: float) -> Generator[Event,
         raise ConnectionLost(
             "the stream ended early", remedy="the code may have run: see history()"
         )
+
+
+def _create(
+    transport: Transport, call: Call, wait_s: float, on_progress: OnText | None
+) -> dict[str, object]:
+    if on_progress is None:
+        return dict(transport.call(call, wait_s=wait_s))
+    creation = calls.Creation(on_progress)
+    with transport.stream(call, headers=NDJSON, wait_s=wait_s) as response:
+        for block in response.iter_bytes():
+            creation.feed(block)
+    return creation.result()

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds and installs packages with uv, in a session that runs nothing else.
+
+Reads one job (JSON) from standard input. Writes JSON lines: {"progress": text} as it goes, then one
+{"done": {...}} or {"failed": {"code", "detail"}}. Nothing of a package is executed: wheels are
+unpacked and their modules compiled. What this says is checked: it handled hostile archives.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+HOME = Path("/home/sandbox")
+LAYER = HOME / "layer"  # the tree that becomes the layer
+WORK = HOME / "work"  # cache and lists
+OFFERS = WORK / "image"
+POINT = "/usr/local/lib/vitrine-packages"
+UV = "/usr/local/bin/uv"
+PYTHON = "/usr/bin/python3"
+
+_PIN = re.compile(r"^([A-Za-z0-9._-]+)(\[[^\]]*\])?==(\S+)")
+_PROGRESS = re.compile(r"^(Resolved|Downloading|Downloaded|Building|Built|Prepared|Installed)\b")
+
+# What uv says, and what it means; the first that fits.
+_MEANINGS = (
+    ("too_big", r"No space left on device|os error 28"),
+    ("hash_mismatch", r"[Hh]ash mismatch"),
+    ("bad_package", r"[Pp]ath traversal|outside of the target|[Ii]nvalid (zip|wheel)|is corrupt|"
+     r"CRC|Failed to (extract|read) archive|[Uu]nsafe|not a valid wheel|missing a \.dist-info"),
+    ("no_wheel", r"no wheels|no usable wheels|only has wheels|building from source is disabled|"
+     r"no (matching )?(Python )?(ABI|platform) tag|has no (usable )?wheels|no source distribution|"
+     r"Python requirement|Python>=|does not satisfy Python"),
+    ("offline", r"returned a (401|403|407|5\d\d)"),
+    ("package_not_found", r"was not found in the (package registry|provided package locations)|"
+     r"there are no versions of|no version of"),
+    ("offline", r"error sending request|dns error|[Cc]onnect|tunnel|timed out|Failed to fetch|"
+     r"Could not connect|Request failed|[Nn]etwork"),
+    ("conflict", r"No solution found|incompatible|unsatisfiable|conflict"),
+)  # fmt: skip
+
+
+class Failed(Exception):
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code, self.detail = code, detail
+
+
+def main() -> None:
+    try:
+        job = json.load(sys.stdin)
+        actions = {
+            "inventory": _inventory,
+            "resolve": _resolve,
+            "install": _install,
+            "hosts": _hosts,
+        }
+        _say({"done": actions[job["action"]](job)})
+    except Failed as failed:
+        _say({"failed": {"code": failed.code, "detail": failed.detail[:4000]}})
+    except OSError as error:
+        code = "too_big" if error.errno == 28 else "failed"
+        _say({"failed": {"code": code, "detail": str(error)[:1000]}})
+
+
+def _say(message: dict[str, Any]) -> None:
+    print(json.dumps(message), flush=True)
+
+
+# -- what the image has ---------------------------------------------------------------------------
+
+
+def _inventory(job: dict[str, Any]) -> dict[str, Any]:
+    from importlib import metadata
+
+    modules = {
+        name: found[0]
+        for name, found in metadata.packages_distributions().items()
+        if name.isidentifier()
+    }
+    for directory in sys.path:  # what brings no metadata: modules of Debian's own packages
+        if directory.startswith(POINT) or not os.path.isdir(directory):
+            continue
+        for entry in os.listdir(directory):
+            name = entry.split(".")[0]
+            if name.isidentifier() and (entry.endswith((".py", ".so")) or "." not in entry):
+                modules.setdefault(name, name)
+    return {
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "standard": sorted(sys.stdlib_module_names),
+        "modules": modules,
+        "index": _default_index(),
+    }
+
+
+def _default_index() -> str:
+    """What pip uses where nobody configured anything."""
+    try:
+        from pip._internal.models.index import PyPI
+
+        return str(PyPI.simple_url)
+    except ImportError:
+        return ""
+
+
+def _image() -> dict[str, str]:
+    from importlib import metadata
+
+    found: dict[str, str] = {}
+    for item in metadata.distributions():
+        name = item.metadata["Name"]
+        if name and POINT not in str(item.locate_file("")):
+            found.setdefault(_key(name), item.version)
+    return found
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+# -- resolve: which versions ----------------------------------------------------------------------
+
+
+def _resolve(job: dict[str, Any]) -> dict[str, Any]:
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir()
+    _certificates(job)
+    image = _image()
+    (WORK / "wanted.txt").write_text("".join(line + "\n" for line in job["requirements"]))
+    pins = [f"{name}=={version}" for name, version in sorted(image.items())]
+    pins += job.get("pins", [])  # of a layer that the session has already
+    (WORK / "image.txt").write_text("".join(pin + "\n" for pin in pins))
+    _offer_image()
+    command = ["pip", "compile", str(WORK / "wanted.txt"), "--generate-hashes", "--no-header",
+               "--no-annotate", "--no-emit-index-url", "--no-strip-extras", "--upgrade",
+               "--output-file", str(WORK / "pins.txt")]  # fmt: skip
+    shadows = False
+    try:
+        _uv([*command, "--constraints", str(WORK / "image.txt")], job)
+    except Failed as failed:
+        if failed.code not in ("conflict", "package_not_found", "no_wheel") or job.get("pins"):
+            raise
+        try:
+            _uv(command, job)
+        except Failed as plain:
+            raise plain from None
+        shadows = True
+    chosen = []
+    for block in re.split(r"\n(?=\S)", (WORK / "pins.txt").read_text()):
+        pin = _PIN.match(block.strip())
+        if pin and image.get(_key(pin[1])) != pin[3].rstrip("\\").strip():
+            hashes = sorted(re.findall(r"--hash=(\w+:[0-9a-f]+)", block))
+            version = pin[3].rstrip("\\").strip()
+            chosen.append({"name": _key(pin[1]), "version": version, "hashes": hashes})
+    return {"pins": sorted(chosen, key=lambda one: one["name"]), "shadows": shadows}
+
+
+def _offer_image() -> None:
+    """What the image has, as wheels that hold nothing but what they tell: uv looks no further,
+    also where there is no index."""
+    import zipfile
+    from importlib import metadata
+
+    OFFERS.mkdir()
+    for item in metadata.distributions():
+        about = item.read_text("METADATA")
+        if not about or POINT in str(item.locate_file("")):
+            continue
+        stem = f"{_key(item.metadata['Name']).replace('-', '_')}-{item.version}"
+        with zipfile.ZipFile(OFFERS / f"{stem}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{stem}.dist-info/METADATA", about)
+            tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            wheel.writestr(f"{stem}.dist-info/WHEEL", tags)
+            wheel.writestr(f"{stem}.dist-info/RECORD", "")
+
+
+# -- install: unpack what was chosen --------------------------------------------------------------
+
+
+def _install(job: dict[str, Any]) -> dict[str, Any]:
+    shutil.rmtree(LAYER, ignore_errors=True)
+    LAYER.mkdir()
+    lines = []
+    for pin in job["pins"]:
+        hashes = "".join(f" --hash={one}" for one in pin["hashes"])
+        lines.append(f"{pin['name']}=={pin['version']}{hashes}\n")
+    (WORK / "chosen.txt").write_text("".join(lines))
+    _uv(["pip", "install", "--no-deps", "--require-hashes", "--target", str(LAYER),
+         "--link-mode", "hardlink", "-r", str(WORK / "chosen.txt")], job)  # fmt: skip
+    shutil.rmtree(WORK, ignore_errors=True)
+    for leftover in (".lock", ".gitignore"):
+        (LAYER / leftover).unlink(missing_ok=True)
+    _say({"progress": "compiling modules"})
+    subprocess.run(
+        [PYTHON, "-I", "-m", "compileall", "-q", "-q", "--invalidation-mode", "unchecked-hash",
+         "-s", str(LAYER), "-p", POINT, str(LAYER)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_environment({}), check=False,
+    )  # fmt: skip
+    return {}
+
+
+# -- where the index keeps its files --------------------------------------------------------------
+
+
+def _hosts(job: dict[str, Any]) -> dict[str, Any]:
+    """The hosts that the index's page of one package leads to: files often lie on another one."""
+    import html
+    from urllib.parse import urljoin, urlsplit
+
+    _certificates(job)
+    name = _key(re.split(r"[^A-Za-z0-9._-]", job["requirements"][0])[0])
+    hosts = set()
+    for base in [job["index_url"], *job.get("extra_index_urls", [])]:
+        url = f"{base.rstrip('/')}/{name}/"
+        for link in re.findall(r'href="([^"]+)"', _page(url)):
+            split = urlsplit(urljoin(url, html.unescape(link)))
+            if split.scheme in ("http", "https") and split.hostname:
+                port = split.port or (443 if split.scheme == "https" else 80)
+                hosts.add(f"{split.hostname}:{port}")
+    return {"hosts": sorted(hosts)[:8]}
+
+
+def _page(url: str) -> str:
+    """ "" for one that cannot be had: uv tells what is wrong with it."""
+    import base64
+    import http.client
+    import ssl
+    import urllib.request
+    from urllib.parse import unquote, urlsplit, urlunsplit
+
+    split = urlsplit(url)
+    headers = {"Accept": "text/html"}
+    if split.username is not None:
+        secret = f"{unquote(split.username)}:{unquote(split.password or '')}".encode()
+        headers["Authorization"] = "Basic " + base64.b64encode(secret).decode()
+    plain = urlunsplit(split._replace(netloc=split.netloc.rpartition("@")[2]))
+    try:
+        context = ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or None)
+        request = urllib.request.Request(plain, headers=headers)
+        with urllib.request.urlopen(request, timeout=20, context=context) as answer:
+            return str(answer.read(8 << 20).decode("utf-8", "replace"))
+    except (OSError, ValueError, http.client.HTTPException):
+        return ""
+
+
+# -- uv -------------------------------------------------------------------------------------------
+
+
+def _certificates(job: dict[str, Any]) -> None:
+    if job.get("certificates"):
+        path = HOME / "certificates.pem"
+        path.write_text(job["certificates"])
+        os.environ["SSL_CERT_FILE"] = str(path)
+
+
+def _environment(job: dict[str, Any]) -> dict[str, str]:
+    kept = ("PATH", "HOME", "LANG", "TMPDIR", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+            "http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE")  # fmt: skip
+    out = {name: os.environ[name] for name in kept if name in os.environ}
+    out |= {"TMPDIR": str(WORK), "UV_HTTP_TIMEOUT": "30", "UV_CONCURRENT_DOWNLOADS": "8",
+            "UV_HTTP_RETRIES": "1", "NO_COLOR": "1"}  # fmt: skip
+    return out
+
+
+def _uv(arguments: list[str], job: dict[str, Any]) -> None:
+    command = [UV, *arguments, "--python", PYTHON, "--no-config", "--no-python-downloads",
+               "--no-progress", "--color", "never", "--cache-dir", str(WORK / "cache")]  # fmt: skip
+    if not job.get("allow_sdist"):
+        command += ["--only-binary", ":all:"]
+    if job.get("index_url"):
+        command += ["--default-index", job["index_url"]]
+        for extra in job.get("extra_index_urls", []):
+            command += ["--index", extra]
+    else:
+        command.append("--no-index")
+    if job.get("find_links"):
+        command += ["--find-links", POINT]
+    if job["action"] == "resolve":
+        command += ["--find-links", str(OFFERS)]
+    if "SSL_CERT_FILE" in os.environ:
+        command.append("--system-certs")
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True, errors="replace", env=_environment(job), cwd=str(HOME),
+    )  # fmt: skip
+    said: list[str] = []
+    assert process.stderr is not None
+    for line in process.stderr:
+        if len(said) < 400:
+            said.append(line.rstrip())
+        if _PROGRESS.match(line):
+            _say({"progress": line.strip()[:200]})
+    if process.wait() != 0:
+        _fail("\n".join(said), job)
+
+
+def _fail(said: str, job: dict[str, Any]) -> NoReturn:
+    text = re.sub(
+        r"://[^/\s@]+@", "://", said.replace("\u2570\u2500\u25b6", "").replace("\u00d7", "")
+    )
+    text = re.sub(r"/home/sandbox/\S*", "(a file)", text)
+    text = re.sub(r"^error: |\n\s*cause: ", lambda m: "" if m[0] == "error: " else ": ", text)
+    text = re.sub(r"[ \t]+", " ", text).strip()
+    code = next((code for code, fits in _MEANINGS if re.search(fits, text)), "failed")
+    if code == "package_not_found" and "depends on" in text and "was not found" not in text:
+        code = "conflict"
+    raise Failed(code, text or "uv gave no reason")

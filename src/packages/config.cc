@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "packages/config.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+namespace vitrine::packages {
+
+namespace json = boost::json;
+
+namespace {
+
+std::vector<std::string> texts(const json::object& in, const char* key) {
+  std::vector<std::string> out;
+  if (const json::value* list = in.if_contains(key); list != nullptr && list->is_array())
+    for (const json::value& one : list->as_array())
+      if (one.is_string()) out.emplace_back(one.as_string());
+  return out;
+}
+
+}  // namespace
+
+bool Config::permits(const std::string& name) const {
+  if (std::ranges::find(deny, name) != deny.end()) return false;
+  return allow.empty() || std::ranges::find(allow, name) != allow.end();
+}
+
+Result<Config> config_from_json(const std::string& text) {
+  boost::system::error_code failed;
+  const json::value parsed = json::parse(text, failed);
+  const json::object* in = failed ? nullptr : parsed.if_object();
+  if (in == nullptr)
+    return Error{Code::invalid_argument, "the settings of packages are no JSON object"};
+  const auto number = [&](const char* key, std::uint64_t otherwise) {
+    const json::value* value = in->if_contains(key);
+    return value != nullptr && value->is_number() ? value->to_number<std::uint64_t>() : otherwise;
+  };
+  const auto word = [&](const char* key) {
+    const json::value* value = in->if_contains(key);
+    return value != nullptr && value->is_string() ? std::string(value->as_string()) : "";
+  };
+  Config config;
+  config.on = number("on", 1) != 0;
+  config.index_url = word("index_url");
+  config.extra_index_urls = texts(*in, "extra_index_urls");
+  config.find_links = number("find_links", 0) != 0;
+  config.certificates = word("certificates");
+  config.allow = texts(*in, "allow");
+  config.deny = texts(*in, "deny");
+  config.imports = texts(*in, "imports");
+  config.layer_bytes = number("layer_bytes", config.layer_bytes);
+  config.budget_bytes = number("budget_bytes", config.budget_bytes);
+  config.time = std::chrono::seconds(number("time_s", 300));
+  return config;
+}
+
+std::string to_json(const Config& config) {
+  json::object out{{"on", config.on ? 1 : 0},
+                   {"index_url", config.index_url},
+                   {"find_links", config.find_links ? 1 : 0},
+                   {"certificates", config.certificates},
+                   {"layer_bytes", config.layer_bytes},
+                   {"budget_bytes", config.budget_bytes},
+                   {"time_s", config.time.count()}};
+  const auto put = [&](const char* key, const std::vector<std::string>& list) {
+    json::array& array = out[key].emplace_array();
+    for (const std::string& one : list) array.emplace_back(one);
+  };
+  put("extra_index_urls", config.extra_index_urls);
+  put("allow", config.allow);
+  put("deny", config.deny);
+  put("imports", config.imports);
+  return json::serialize(out);
+}
+
+}  // namespace vitrine::packages

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator may decide about packages: the struct, its defaults, and its JSON form, which
+// `vitrine serve` writes for the front (data directory, mode 0600: index URLs may hold credentials).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace vitrine::packages {
+
+struct Config {
+  bool on = true;
+  std::string index_url;  // "" = what the image's pip uses; "none" = no index, wheels only
+  std::vector<std::string> extra_index_urls = {};
+  bool find_links = false;              // the keeper has a directory of wheels
+  std::string certificates = {};        // PEM; "" = the image's
+  std::vector<std::string> allow = {};  // normalised names; empty = every name
+  std::vector<std::string> deny = {};
+  std::uint64_t layer_bytes = 1ull << 30;   // of one layer, unpacked
+  std::uint64_t budget_bytes = 8ull << 30;  // of all
+  std::uint32_t layer_files = 100'000;
+  std::vector<std::string> imports = {};  // ADDITIONAL_IMPORTS: what every OpenEnv session gets
+  std::chrono::seconds time{300};         // of one installation
+
+  bool permits(const std::string& name) const;
+};
+
+Result<Config> config_from_json(const std::string& text);
+std::string to_json(const Config& config);
+
+}  // namespace vitrine::packages

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "packages/layers.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <ctime>
+#include <filesystem>
+
+#include "model/layer.h"
+
+namespace vitrine::packages {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::string_view kDraft = ".new-";
+constexpr std::string_view kWish = "wish-";
+constexpr std::string_view kAbout = ".json";
+constexpr std::size_t kMaxAbout = 4u << 20;
+
+// Whole or not at all.
+Status write_whole(const std::string& path, const std::string& text) {
+  const std::string draft = path + ".tmp";
+  Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return Error::from_errno("writing about a layer");
+  if (::rename(draft.c_str(), path.c_str()) != 0) return Error::from_errno("naming a file");
+  return ok();
+}
+
+std::optional<json::object> read_object(const std::string& path) {
+  Result<std::string> text = read_file(AT_FDCWD, path.c_str(), kMaxAbout);
+  boost::system::error_code failed;
+  if (!text) return std::nullopt;
+  json::value parsed = json::parse(*text, failed);
+  if (failed || !parsed.is_object()) return std::nullopt;
+  return std::move(parsed.as_object());
+}
+
+}  // namespace
+
+Result<Layers> Layers::open(const std::string& directory) {
+  Layers layers(directory);
+  ::mkdir(directory.c_str(), 0755);
+  std::error_code failed;
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, failed))
+    names.push_back(entry.path().filename());
+  if (failed) return Error{Code::internal, "reading the package layers: " + failed.message()};
+  for (const std::string& name : names)
+    if (name.size() == 64 + kAbout.size() && name.ends_with(kAbout)) layers.read_about(name);
+  for (const std::string& name : names) {
+    const bool nameless = is_layer_name(name) && layers.find(name) == nullptr;
+    if (nameless || name.starts_with(kDraft) || name.ends_with(".tmp"))
+      fs::remove_all(layers.path(name), failed);
+  }
+  return layers;
+}
+
+void Layers::read_about(const std::string& name) {
+  const std::string id = name.substr(0, 64);
+  struct stat info {};
+  std::optional<json::object> about = read_object(path(name));
+  if (!about || !is_layer_name(id) || !fs::is_directory(path(id)) ||
+      ::stat(path(name).c_str(), &info) != 0)
+    return static_cast<void>(::unlink(path(name).c_str()));
+  Layer layer{.id = id, .pins = {}, .last_used = info.st_mtim.tv_sec};
+  const auto number = [&](const char* key) {
+    const json::value* value = about->if_contains(key);
+    return value != nullptr && value->is_number() ? value->to_number<std::uint64_t>() : 0;
+  };
+  layer.shadows = number("shadows") != 0;
+  layer.bytes = number("bytes");
+  layer.files = number("files");
+  if (const json::value* pins = about->if_contains("pins"); pins != nullptr && pins->is_array())
+    for (const json::value& pin : pins->as_array())
+      if (pin.is_string()) layer.pins.emplace_back(pin.as_string());
+  layers_[id] = std::move(layer);
+}
+
+const Layer* Layers::find(const std::string& id) const {
+  const auto found = layers_.find(id);
+  return found == layers_.end() ? nullptr : &found->second;
+}
+
+std::vector<Layer> Layers::list() const {
+  std::vector<Layer> all;
+  for (const auto& [id, layer] : layers_) all.push_back(layer);
+  std::ranges::sort(all, {}, &Layer::last_used);
+  return all;
+}
+
+std::uint64_t Layers::bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& [id, layer] : layers_) sum += layer.bytes;
+  return sum;
+}
+
+void Layers::touch(const std::string& id) {
+  const auto found = layers_.find(id);
+  if (found == layers_.end()) return;
+  found->second.last_used = ::time(nullptr);
+  ::utimensat(AT_FDCWD, path(id + std::string(kAbout)).c_str(), nullptr, 0);
+}
+
+Result<Layers::Draft> Layers::begin() {
+  Draft draft{
+      .name = std::string(kDraft) + std::to_string(::getpid()) + "-" + std::to_string(++drafts_),
+      .directory = {}};
+  if (::mkdir(path(draft.name).c_str(), 0755) != 0) return Error::from_errno("making a layer");
+  draft.directory = Fd(::open(path(draft.name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!draft.directory || ::fchmod(draft.directory.get(), 0755) != 0)
+    return Error::from_errno("opening a layer");
+  return draft;
+}
+
+Status Layers::commit(Draft draft, Layer layer) {
+  json::object about{
+      {"shadows", layer.shadows ? 1 : 0}, {"bytes", layer.bytes}, {"files", layer.files}};
+  json::array& pins = about["pins"].emplace_array();
+  for (const std::string& pin : layer.pins) pins.emplace_back(pin);
+  if (::rename(path(draft.name).c_str(), path(layer.id).c_str()) != 0)
+    return Error::from_errno("naming a layer");
+  // Last: a tree without it is not a layer.
+  if (Status s = write_whole(path(layer.id + std::string(kAbout)), json::serialize(about)); !s)
+    return s;
+  layer.last_used = ::time(nullptr);
+  layers_[layer.id] = std::move(layer);
+  return ok();
+}
+
+void Layers::discard(const Draft& draft) {
+  std::error_code ignored;
+  fs::remove_all(path(draft.name), ignored);
+}
+
+Status Layers::remove(const std::string& id) {
+  if (!layers_.contains(id)) return Error{Code::not_found, "there is no such layer"};
+  layers_.erase(id);
+  // Without its .json it is nothing, whatever happens to us now.
+  if (::unlink(path(id + std::string(kAbout)).c_str()) != 0)
+    return Error::from_errno("removing a layer");
+  std::error_code failed;
+  fs::remove_all(path(id), failed);
+  return failed ? Status(Error{Code::internal, "removing a layer: " + failed.message()}) : ok();
+}
+
+std::size_t Layers::prune(std::uint64_t budget, const std::set<std::string>& in_use) {
+  std::size_t removed = 0;
+  for (const Layer& layer : list()) {
+    if (bytes() <= budget) break;
+    if (!in_use.contains(layer.id) && remove(layer.id)) ++removed;
+  }
+  return removed;
+}
+
+std::optional<Answer> Layers::recall(const std::string& wish, std::chrono::seconds age) const {
+  const std::string file = path(std::string(kWish) + wish);
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0 || ::time(nullptr) - info.st_mtim.tv_sec > age.count())
+    return std::nullopt;
+  Result<std::string> id = read_file(AT_FDCWD, file.c_str(), 128);
+  if (!id || (!id->empty() && find(*id) == nullptr)) return std::nullopt;
+  return Answer{*id};
+}
+
+void Layers::remember(const std::string& wish, const Answer& answer) {
+  (void)write_whole(path(std::string(kWish) + wish), answer.layer);  // only saves time
+}
+
+}  // namespace vitrine::packages

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what a client wants to import to a package layer that its session gets.
+//
+// Names become requirements (packages/names.h); the same wish finds its layer again without asking
+// anybody; else uv resolves and unpacks it in a sealed session of its own, whose only way out is the
+// index, and the tree is copied out as data. Of equal wishes one is worked on, and all wait for it; when
+// nobody waits any more it is given up. Whatever fails leaves no part of a layer.
+// Ownership: one per front. Threading: the front's one thread. It must outlive its callers.
+#pragma once
+
+#include <boost/json.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "packages/config.h"
+#include "packages/layers.h"
+#include "packages/names.h"
+#include "session/changes.h"
+#include "session/registry.h"
+
+namespace vitrine::session {
+
+struct PackageWish {
+  std::vector<std::string> packages;  // requirement strings
+  std::vector<std::string> imports;   // module names
+  bool allow_sdist = false;
+  std::string layer = {};  // that the session has already: its versions stay
+
+  bool empty() const { return packages.empty() && imports.empty(); }
+};
+
+// Why there are no packages. `code` is one of docs/packages.md.
+struct PackageTrouble {
+  std::string code;
+  std::string detail;
+  std::string remedy;
+  int status = 422;
+};
+
+struct Provided {
+  std::optional<PackageTrouble> trouble = {};
+  std::string layer = {};  // "" = the image has all of it
+  bool shadows = false;    // the layer comes before the image: the session must be a bare one
+  std::vector<std::string> notes = {};
+  std::vector<std::string> modules = {};  // the imports, corrected
+};
+
+// Modules and requirement strings as ADDITIONAL_IMPORTS and OpenEnv's clients mix them.
+void add_imports(const std::vector<std::string>& names, SessionSpec& spec);
+
+class Provisioner {
+ public:
+  using Progress = std::function<void(const std::string& text)>;
+
+  Provisioner(asio::any_io_executor executor, Registry& registry, packages::Config config,
+              packages::Layers layers);
+
+  ~Provisioner();
+  Provisioner(const Provisioner&) = delete;
+  Provisioner& operator=(const Provisioner&) = delete;
+
+  Task<Provided> provide(PackageWish wish, Progress progress);
+  // For callers that can wait only so long, and show nothing meanwhile: `unavailable` while it goes on.
+  Task<Status> provide_in_time(SessionSpec* spec, std::chrono::milliseconds patience);
+  // Answers a worker that asks for packages while its code runs: {"packages": [...]} or, when it
+  // has them, {"added": [...]}, or {"code", "detail", "remedy"}.
+  Task<void> answer(std::shared_ptr<Session> session, std::shared_ptr<Execution> execution,
+                    std::string wish);
+  // Puts what was provided into the spec of a session that is to be made.
+  static void apply(const Provided& provided, SessionSpec& spec);
+
+  const packages::Config& config() const { return config_; }
+  packages::Layers& layers() { return layers_; }
+  // Removes what no session uses until `budget` is kept; how many.
+  std::size_t prune(std::uint64_t budget);
+  std::uint64_t installations() const { return installations_; }
+
+ private:
+  struct Flight {
+    explicit Flight(asio::any_io_executor executor) : changes(std::move(executor)) {}
+    std::vector<std::string> requirements;
+    std::vector<std::string> pins;  // of the layer that the session has
+    bool allow_sdist = false;
+    std::vector<std::string> progress;
+    std::optional<Provided> result;
+    std::shared_ptr<Session> session;  // where it is worked on
+    std::chrono::steady_clock::time_point latest;
+    int waiting = 0;
+    bool abandoned = false;
+    bool orphaned = false;  // the provisioner is gone: the server ends
+    Changes changes;
+  };
+
+  Task<std::optional<PackageTrouble>> read_names(const PackageWish& wish, Provided& out,
+                                                 std::vector<std::string>& requirements);
+  Task<bool> know_image();
+  Task<void> fly(std::string key, std::shared_ptr<Flight> flight);
+  Task<Provided> install(std::shared_ptr<Flight> flight);
+  Task<Provided> install_in(std::shared_ptr<Flight> flight);
+  enum class Way { none, index };  // out of the installer's session
+  Task<std::optional<PackageTrouble>> open(std::shared_ptr<Flight> flight, Way way);
+  // Where the index keeps its files, if nobody has asked yet; the session may be another one after.
+  Task<std::optional<PackageTrouble>> find_hosts(std::shared_ptr<Flight> flight);
+  std::vector<std::string> index_hosts() const;
+  Task<void> close(std::shared_ptr<Flight> flight);
+  Task<Provided> fill_layer(std::shared_ptr<Flight> flight, packages::Layer layer);
+  // One job of runtime/vitrine_runtime/installer.py: what it has done, or why not.
+  struct Said {
+    boost::json::object done;
+    std::optional<PackageTrouble> trouble;
+  };
+  Task<Said> ask(std::shared_ptr<Flight> flight, boost::json::object job);
+  boost::json::object job(const char* action, const Flight& flight) const;
+  std::string wish_key(const std::vector<std::string>& requirements, const PackageWish& wish) const;
+  std::optional<PackageTrouble> forbidden(const std::string& name) const;
+
+  asio::any_io_executor executor_;
+  Registry& registry_;
+  packages::Config config_;
+  packages::Layers layers_;
+  std::optional<packages::Inventory> inventory_;
+  std::string python_;
+  std::string default_index_;
+  std::vector<std::string> hosts_;  // where the index keeps its files
+  std::unordered_map<std::string, std::shared_ptr<Flight>> flights_;
+  int flying_ = 0;
+  Changes landed_;
+  std::uint64_t installations_ = 0;
+};
+
+}  // namespace vitrine::session
