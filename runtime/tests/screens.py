@@ -55,6 +55,10 @@ class Screen:
     def is_blank(self) -> bool:
         return not any(self.pixels())
 
+    def shows(self, x: int, y: int, colour: str) -> bool:
+        """Whether it does, now or soon."""
+        return self.waits_for(lambda: self.colour(x, y) == colour, 5.0)
+
     def waits_for(self, condition: Callable[[], bool], patience: float = 30.0) -> bool:
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:

@@ -90,6 +90,10 @@ ROWS = {
     + "    pygame.display.flip()\n    clock.tick(60)\npygame.quit()",
     "pygame event.wait": PYGAME + "while True:\n    pygame.event.wait()",
     "plt.pause": PLOT_PAUSE,
+    "plt.show, an animation": FIGURE
+    + "from matplotlib.animation import FuncAnimation\nline = figure.add_axes([0.1, 0.1, 0.2, 0.2]).plot([0, 1])[0]\n"
+    + "def draw(i):\n    line.set_ydata([0, i % 7])\n    return (line,)\n"
+    + "moving = FuncAnimation(figure, draw, interval=30, cache_frame_data=False)\nplt.show()",
     "Qt exec": QT + "app.exec_()",
     "Gtk.main": GTK + "Gtk.main()",
     "pygame event.wait that honours QUIT": PYGAME
@@ -127,9 +131,9 @@ def test_a_loop_ends_and_the_session_goes_on(onscreen: Session, screen: Screen, 
     assert (done.outcome, done.exit_code, done.error, done.stderr) == ("ok", 0, None, "")
     assert ENDED in done.notes and "painted" not in done.order
     again = "root = tk.Tk()\nroot.geometry('300x200+500+400')\nroot.configure(bg='#00ff00')"
-    onscreen.start("import tkinter as tk\n" + again, render_ms=500)
-    after = onscreen.wait(look=lambda: screen.colour(650, 550))
-    assert (after.outcome, after.notes, after.seen) == ("ok", [], "#00ff00")
+    onscreen.start("import tkinter as tk\n" + again, render_ms=8000)
+    after = onscreen.wait(look=lambda: screen.shows(650, 550, "#00ff00"))
+    assert (after.outcome, after.notes, after.seen) == ("ok", [], True)
 
 
 def test_code_behind_the_loop_runs(onscreen: Session, screen: Screen) -> None:
@@ -141,9 +145,9 @@ def test_code_behind_the_loop_runs(onscreen: Session, screen: Screen) -> None:
 def test_the_window_lives_on_after_its_loop(onscreen: Session, screen: Screen) -> None:
     painted_then_ended(onscreen, screen, ROOT + "root.mainloop()")
 
-    onscreen.start("root.configure(bg='#00ff00')", render_ms=500)
+    onscreen.start("root.configure(bg='#00ff00')", render_ms=8000)
 
-    assert onscreen.wait(look=lambda: screen.colour(250, 150)).seen == "#00ff00"
+    assert onscreen.wait(look=lambda: screen.shows(250, 150, "#00ff00")).seen
 
 
 def test_a_loop_that_keeps_painting(onscreen: Session, screen: Screen) -> None:
@@ -216,6 +220,18 @@ def test_an_interrupt_of_a_loop_is_one(onscreen: Session, screen: Screen) -> Non
         "KeyboardInterrupt",
     )
     assert "painted" not in done.order
+
+
+def test_an_interrupt_of_a_callback_ends_its_loop(onscreen: Session, screen: Screen) -> None:
+    code = "import time\nroot.after(50, lambda: (print('at it', flush=True), time.sleep(60)))\n"
+    onscreen.start(ROOT + code + "root.mainloop()", render_ms=500)
+    assert screen.waits_for(lambda: screen.colour(250, 150) == "#0000ff")
+    time.sleep(0.5)
+
+    onscreen.interrupt()
+
+    done = onscreen.wait(patience=20)
+    assert (done.outcome, done.stdout, done.stderr) == ("interrupted", "at it\n", "")
 
 
 def test_the_next_execution_is_never_hit(onscreen: Session, screen: Screen) -> None:

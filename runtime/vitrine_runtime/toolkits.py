@@ -25,6 +25,7 @@ STEPS: tuple[tuple[str, Callable[[float], bool]], ...] = (
     ("gi.repository.Gtk", gui_others.step_gtk),
 )
 SLICE, SETTLE = 0.002, 0.05  # seconds
+ROUNDS = 3  # a window is mapped, it is told so, it paints
 
 _clock = time.monotonic
 _modules = sys.modules
@@ -44,10 +45,11 @@ def refresh(until: float) -> None:
             except FAILURES:
                 pass
     until = min(until, _clock() + SETTLE)  # callbacks that call each other never come to an end
-    while step(SLICE) and _clock() < until:
-        pass
-    if "tkinter" in _modules:
-        gui_tk.sync()
+    for _ in range(ROUNDS):
+        while step(SLICE) and _clock() < until:
+            pass
+        if "tkinter" in _modules:
+            gui_tk.sync()
 
 
 def step(seconds: float) -> bool:

@@ -167,6 +167,7 @@ def test_descriptors_are_not_taken(liar: Session, witness: Witness) -> None:
         pytest.param("for n in range(100000): say(65, result(b'x', display=b'%0200d' % n))", id="displays"),
         pytest.param("for n in range(100): say(65, result(b'x' * (1 << 20)))", id="results"),
         pytest.param("for n in range(60): say(66, error(1000000))", id="errors"),
+        pytest.param("for n in range(300000): say(71, b'')", id="painted"),
     ],
 )  # fmt: skip
 def test_floods_do_not_fill_the_front(victim: Server, liar: Session, flood: str) -> None:

@@ -59,6 +59,7 @@ def test_the_readmes_langchain(tmp_path: Path, server: vitrine.Server) -> None:
     ("name", "says"),
     [
         ("bouncing_ball.py", "3 bounces"),
+        ("screenshot_of.py", "picture"),
         ("batch_evaluation.py", "right         ok"),
         ("rl_rollouts.py", "64 won"),
         ("langchain_tool.py", "bytes of PNG"),
@@ -87,4 +88,4 @@ except ImportError as error:
 
 
 def test_every_example_is_run() -> None:
-    assert len(list((ROOT / "examples").glob("*.py"))) == 4
+    assert len(list((ROOT / "examples").glob("*.py"))) == 5
