@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // vitrine-encoder: makes a video of one display, in a process of its own.
 //
-// Descriptors: 3 = the front's socket (src/wire/encoder.h), 4 = the framebuffer file, 5 = the file
-// to write. It seals itself before it looks at the first pixel, and ends with its recording. Only
-// this program links the encoders, one of which (x264) is under the GPL.
+// Descriptor 3 is the front's socket (src/wire/encoder.h); the framebuffer file and the file to write
+// come through it. It seals itself before it looks at the first pixel, and ends with its recording.
+// Only this program links the encoders, one of which (x264) is under the GPL.
+#include <sys/prctl.h>
+
 #include <csignal>
 #include <cstdio>
 
@@ -17,11 +19,13 @@ extern "C" {
 int main() {
   using namespace vitrine;
   std::signal(SIGPIPE, SIG_IGN);
+  ::prctl(PR_SET_NAME, "vitrine-encoder", 0, 0,
+          0);                      // it is started by a descriptor, which has none
   av_log_set_level(AV_LOG_QUIET);  // what it says reaches nobody
   if (Status closed = encoder::close_others(); !closed) {
     std::fprintf(stderr, "vitrine-encoder: %s\n", closed.error().describe().c_str());
     return 1;
   }
-  encoder::Recorder recorder({.control = 3, .screen = 4, .output = 5});
+  encoder::Recorder recorder(3);
   return recorder.run();
 }

@@ -60,17 +60,21 @@ int Recorder::run() {
 
 std::optional<Recorder::End> Recorder::prepare() {
   const auto refuse = [](const Error& error) { return End{w::Reason::error, error.message}; };
-  Result<Packet> packet = receive_packet(files_.control, w::kMaxPacket, 0);
+  Result<Packet> packet = receive_packet(control_, w::kMaxPacket, 2);
   if (!packet) return End{w::Reason::asked, "nobody asked for a recording"};
   Result<w::Request> request = w::decode_request(packet->bytes);
   const w::Start* start = request ? std::get_if<w::Start>(&*request) : nullptr;
   if (start == nullptr)
     return End{w::Reason::error,
                "malformed, or out of limits: 1 to 60 fps, 16 to 4096 pixels a side, 1 s to a day"};
+  if (packet->fds.size() != 2)
+    return End{w::Reason::error, "the screen and the file to write did not come with the wish"};
   wish_ = *start;
-  source_.emplace(files_.screen, wish_);
+  screen_ = std::move(packet->fds[0]);
+  output_ = std::move(packet->fds[1]);
+  source_.emplace(screen_.get(), wish_);
   Result<std::unique_ptr<Movie>> movie =
-      Movie::create(files_.output, wish_, source_->frame().width, source_->frame().height);
+      Movie::create(output_.get(), wish_, source_->frame().width, source_->frame().height);
   if (!movie) return End{reason_of(movie.error()), movie.error().message};
   Result<Fd> timer = start_timer((*movie)->what().fps);
   if (!timer) return refuse(timer.error());
@@ -88,7 +92,7 @@ Recorder::End Recorder::record() {
   const std::int64_t last = fps * wish_.max_seconds;
   std::int64_t told = 0;  // seconds
   while (true) {
-    pollfd fds[] = {{timer_.get(), POLLIN, 0}, {files_.control, POLLIN, 0}};
+    pollfd fds[] = {{timer_.get(), POLLIN, 0}, {control_, POLLIN, 0}};
     if (::poll(fds, 2, -1) < 0 && errno != EINTR) return {w::Reason::error, "waiting failed"};
     if (fds[1].revents != 0 && asked_to_stop()) return {};
     std::uint64_t ticks = 0;
@@ -123,7 +127,7 @@ std::optional<Recorder::End> Recorder::add(std::int64_t tick) {
 
 // Also when the front is gone, or speaks nonsense: the recording ends well.
 bool Recorder::asked_to_stop() {
-  const Result<Packet> packet = receive_packet(files_.control, w::kMaxPacket, 0, Wait::dont);
+  const Result<Packet> packet = receive_packet(control_, w::kMaxPacket, 0, Wait::dont);
   return packet || packet.error().code != Code::timed_out;
 }
 
@@ -135,7 +139,7 @@ w::Progress Recorder::progress() const {
 
 // A front that does not read misses progress; Stopped is in the socket before it is full.
 void Recorder::tell(const w::Reply& reply) {
-  (void)send_packet(files_.control, w::encode_reply(reply), {},
+  (void)send_packet(control_, w::encode_reply(reply), {},
                     std::holds_alternative<w::Progress>(reply) ? Wait::dont : Wait::block);
 }
 

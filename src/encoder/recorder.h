@@ -17,15 +17,10 @@
 
 namespace vitrine::encoder {
 
-// The three descriptors are looked at, not owned.
 class Recorder {
  public:
-  struct Files {
-    int control = -1;
-    int screen = -1;
-    int output = -1;
-  };
-  explicit Recorder(const Files& files) : files_(files) {}
+  // `control` is looked at, not owned; what comes through it is.
+  explicit Recorder(int control) : control_(control) {}
 
   // Waits for Start, records, says Stopped. What the process is to exit with.
   int run();
@@ -45,7 +40,9 @@ class Recorder {
   wire::encoder::Progress progress() const;
   void tell(const wire::encoder::Reply& reply);
 
-  Files files_;
+  int control_;
+  Fd screen_;
+  Fd output_;
   wire::encoder::Start wish_;
   Fd timer_;
   std::optional<Source> source_;

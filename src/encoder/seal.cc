@@ -18,7 +18,8 @@ namespace vitrine::encoder {
 
 namespace {
 
-constexpr int kFirstOther = 6;
+constexpr int kFirstOther = 4;
+constexpr rlim_t kMaxDescriptors = kFirstOther + 3;  // the screen, the file, a timer
 constexpr rlim_t kMaxMemory = 2ull << 30;
 constexpr int kNiceness = 10;
 
@@ -97,7 +98,7 @@ Status seal(std::uint64_t max_file_bytes) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails instead
   for (const Status& done :
        {limit(RLIMIT_CORE, 0), limit(RLIMIT_FSIZE, max_file_bytes), limit(RLIMIT_AS, kMaxMemory),
-        limit(RLIMIT_NOFILE, kFirstOther + 1), limit(RLIMIT_NPROC, 0)})
+        limit(RLIMIT_NOFILE, kMaxDescriptors), limit(RLIMIT_NPROC, 0)})
     if (!done) return done;
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     return Error::from_errno("giving up new privileges");

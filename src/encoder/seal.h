@@ -8,7 +8,7 @@
 
 namespace vitrine::encoder {
 
-// Every descriptor but the standard ones and 3, 4 and 5 is closed. Call first.
+// Every descriptor but the standard ones and 3 is closed. Call first.
 Status close_others();
 
 // For good: no new privileges; limits of memory, file size and descriptors; a low priority; and a

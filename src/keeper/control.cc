@@ -149,9 +149,13 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
     Sessions& sessions;
 
     void operator()(const wire::Create& r) { sessions.create(r, id, opened); }
-    void operator()(const wire::Reset& r) { sessions.reset(r, id, opened); }
+    void operator()(const wire::Reset& r) {
+      control.encoders_->end(r.session);
+      sessions.reset(r, id, opened);
+    }
     void operator()(const wire::Attach& r) { opened(sessions.attach(r.session, id)); }
     void operator()(const wire::End& r) {
+      control.encoders_->end(r.session);
       sessions.end(r.session, [self = &control, to = id, n = number](const Status& status) {
         self->answer(to, n, status);
       });
@@ -197,11 +201,19 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
     }
     void operator()(const wire::Freeze& r) { control.answer(id, number, sessions.freeze(r)); }
     void operator()(const wire::OpenDisplay& r) {
-      sessions.open_display(r, [self = &control, to = id, n = number, session = r.session](
-                                   const Result<wire::DisplayOpened>& shown) {
+      sessions.open_display(r, [self = &control, to = id, n = number,
+                                session = r.session](const Result<wire::DisplayOpened>& shown) {
         if (!shown) return self->answer(to, n, wire::Reply(shown.error()));
-        self->send(to, wire::encode_reply(n, *shown), self->sessions_->display_descriptors(session));
+        self->send(to, wire::encode_reply(n, *shown),
+                   self->sessions_->display_descriptors(session));
       });
+    }
+    void operator()(const wire::StartEncoder& r) {
+      if (Result<Home> home = sessions.home(r.session); !home)
+        return control.answer(id, number, wire::Reply(home.error()));
+      Result<Fd> socket = control.encoders_->start(r.session);
+      if (!socket) return control.answer(id, number, wire::Reply(socket.error()));
+      control.send(id, wire::encode_reply(number, wire::Done{}), {socket->get()});
     }
     void operator()(const wire::Info&) {
       control.answer(id, number, wire::Reply(wire::Told{control.info_()}));

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "keeper/encoders.h"
 #include "keeper/sessions.h"
 
 namespace vitrine::keeper {
@@ -34,7 +35,10 @@ class Control {
   void unlisten();
   // Another way in: a connection that the keeper made itself.
   void add(Fd socket);
-  void serve(Sessions& sessions) { sessions_ = &sessions; }
+  void serve(Sessions& sessions, Encoders& encoders) {
+    sessions_ = &sessions;
+    encoders_ = &encoders;
+  }
 
   void notify(std::uint64_t connection, const wire::Event& event);
   bool connected(std::uint64_t connection) const { return connections_.contains(connection); }
@@ -77,6 +81,7 @@ class Control {
   std::function<std::string()> info_;
   uid_t client_;
   Sessions* sessions_ = nullptr;
+  Encoders* encoders_ = nullptr;
   Fd listener_;
   std::string path_;  // of the listener; empty = not ours
   std::uint64_t last_id_ = 0;

@@ -82,7 +82,8 @@ struct Keeper {
   Fd zygote_filter;
   Fd worker_filter;
   Fd display_filter;
-  Fd screen_program;  // empty: this build has none
+  Fd screen_program;   // empty: this build has none
+  Fd encoder_program;  // also
   Fd signals;
   Fd parent;  // of an ephemeral one
   jail::CgroupHost host;
@@ -94,6 +95,7 @@ struct Keeper {
   std::optional<Displays> displays;
   std::optional<Rooms> rooms;
   std::optional<Sessions> sessions;
+  std::optional<Encoders> encoders;
   std::optional<Control> control;
   std::optional<Front> front;
   std::string instance;  // tells this keeper from all others, before and after
@@ -122,9 +124,12 @@ Status Keeper::open_files() {
   Result<Fd> program = sealed_program(options.init);
   if (!program) return std::move(program.error());
   init_program = std::move(*program);
+  const std::string encoder =
+      options.init.substr(0, options.init.rfind('/') + 1) + "vitrine-encoder";
+  encoder_program = Fd(::open(encoder.c_str(), O_PATH | O_CLOEXEC));
+  if (!encoder_program) log_warning("there is no vitrine-encoder: no recordings");
   // Beside it. Without it windows are neither placed nor listed, and no input is possible.
-  const std::string screen =
-      options.init.substr(0, options.init.rfind('/') + 1) + "vitrine-screen";
+  const std::string screen = options.init.substr(0, options.init.rfind('/') + 1) + "vitrine-screen";
   if (::access(screen.c_str(), F_OK) != 0) {
     log_warning("there is no vitrine-screen: no window list, no input");
     return ok();
@@ -252,7 +257,10 @@ Status Keeper::start(const Options& chosen) {
       loop, *rooms, *displays, options.capacity,
       [this](std::uint64_t owner, const wire::Event& event) { control->notify(owner, event); },
       [this](std::uint64_t owner) { return control->connected(owner); });
-  control->serve(*sessions);
+  std::optional<uid_t> recorder;  // beside the front's, see below
+  if (root) recorder = options.uid_base + kOuterIds + 1;
+  encoders.emplace(loop, reaper, std::move(encoder_program), recorder);
+  control->serve(*sessions, *encoders);
   if (!options.front.empty()) {
     // The last of the ids that no session ever gets.
     std::optional<uid_t> user;
@@ -311,6 +319,7 @@ void Keeper::stop() {
   stopping = true;
   if (control) control->unlisten();
   auto end_all = [this] {
+    if (encoders) encoders->stop();
     if (sessions) sessions->stop();
     if (rooms) rooms->stop();
     if (zygotes) zygotes->stop();

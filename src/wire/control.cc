@@ -104,6 +104,7 @@ struct PutRequest {
   void operator()(const ListFiles& r) { out.u64(r.session).bytes(r.path).bytes(r.after); }
   void operator()(const Freeze& r) { out.u64(r.session).u8(r.frozen ? 1 : 0); }
   void operator()(const OpenDisplay& r) { out.u64(r.session).u8(r.start ? 1 : 0); }
+  void operator()(const StartEncoder& r) { out.u64(r.session); }
   void operator()(const EndLoop& r) {
     out.u64(r.session).u64(r.execution);
     put_enum(out, r.screen);
@@ -186,6 +187,7 @@ Request get_request(Reader& in, std::uint8_t verb) {
       const std::uint64_t session = in.u64();
       return OpenDisplay{session, get_bool(in)};
     }
+    case 20: return StartEncoder{in.u64()};
     default: in.fail(); return Info{};
   }
 }

@@ -118,10 +118,15 @@ struct OpenDisplay {
   std::uint64_t session = 0;
   bool start = false;
 };
+// A process that records a display: the descriptor of the reply is its socket (wire/encoder.h). It
+// ends with its recording, with the session, and with whoever holds the other end of the socket.
+struct StartEncoder {
+  std::uint64_t session = 0;
+};
 
 using Request = std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List,
                              Attach, AskUsage, Info, OpenFile, NewFile, CommitFile, RemoveFile,
-                             ListFiles, Freeze, EndLoop, OpenDisplay>;
+                             ListFiles, Freeze, EndLoop, OpenDisplay, StartEncoder>;
 
 struct NumberedRequest {
   std::uint32_t number = 0;

@@ -42,7 +42,8 @@ const std::vector<Request> kRequests{
     ListFiles{.session = 19, .path = "dir", .after = "m"},
     Freeze{.session = 20, .frozen = true},
     EndLoop{.session = 21, .execution = 22, .screen = Screen::painting},
-    OpenDisplay{.session = 23, .start = true}};
+    OpenDisplay{.session = 23, .start = true},
+    StartEncoder{.session = 24}};
 
 const std::vector<Reply> kReplies{
     Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},
@@ -56,10 +57,9 @@ const std::vector<Reply> kReplies{
                 .more = true},
     DisplayOpened{.geometry = {640, 480}, .generation = 2}};
 
-const std::vector<Event> kEvents{Died{.session = 8, .death = {Cause::killed, -9}},
-                                 TimedOut{.session = 9, .execution = 10},
-                                 DisplayStarted{.session = 11},
-                                 DisplayDied{.session = 12, .detail = "signal 9"}};
+const std::vector<Event> kEvents{
+    Died{.session = 8, .death = {Cause::killed, -9}}, TimedOut{.session = 9, .execution = 10},
+    DisplayStarted{.session = 11}, DisplayDied{.session = 12, .detail = "signal 9"}};
 
 // All of kReplies and kEvents as packets.
 std::vector<std::string> packets_from_keeper() {
@@ -163,7 +163,7 @@ TEST(ControlRequest, DoesNotMixUpTheNamesOfFiles) {
 TEST(ControlRequest, IsRefusedWithATimeThatIsNoTime) {
   std::string create = encode_request(1, kRequests[0]);
 
-  create.back() = '\xFF';  // the high byte of idle_time
+  create[create.size() - 9] = '\xFF';  // the high byte of idle_time, before the display's size
 
   EXPECT_FALSE(decode_request(create));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the front and `vitrine-encoder` say to each other: one recording.
 //
-// One SEQPACKET socket, one message in a datagram. The front sends Start, first and once, and may
-// send Stop. The encoder answers Started, then Progress about each second, and last exactly one
+// One SEQPACKET socket, one message in a datagram. The front sends Start, first and once, with two
+// descriptors (the framebuffer file, for reading, and the file to write, empty), and may send Stop. The encoder answers Started, then Progress about each second, and last exactly one
 // Stopped; a Start that it cannot follow is answered with Stopped alone. The end of the socket
 // without Stopped means that it was killed: what it wrote until then can be played.
 //

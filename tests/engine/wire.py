@@ -58,7 +58,7 @@ CODES = (
     ASK_USAGE,
     INFO,
 ) = range(12)
-END_LOOP = 18
+END_LOOP, OPEN_DISPLAY, START_ENCODER = 18, 19, 20
 
 
 class ProtocolError(Exception):

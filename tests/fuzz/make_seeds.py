@@ -126,7 +126,7 @@ REQUESTS = {
     "open_file": ONE + text(b"a/b"), "new_file": ONE + text(b"a/b"),
     "commit_file": ONE + text(b"a/b") + text(b".x"), "remove_file": ONE + text(b"a"),
     "list_files": ONE + text(b"") + text(b"m"), "freeze": ONE + b"\x01",
-    "end_loop": ONE + TWO + b"\x01",
+    "end_loop": ONE + TWO + b"\x01", "open_display": ONE + b"\x01", "start_encoder": ONE,
 }  # fmt: skip
 REPLIES = {
     "error": b"\x03" + text(b"full") + text(b"wait"), "done": b"", "opened": ONE + b"\x02",

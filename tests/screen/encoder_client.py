@@ -27,12 +27,19 @@ class Stopped:
     detail: str
 
 
-class Encoder:
-    """One recording of `source` into `output`; close() ends it."""
+class Recording:
+    """The front's end of an encoder's socket."""
 
-    def __init__(
+    def __init__(self, control: socket.socket) -> None:
+        self.socket = control
+        self.socket.settimeout(PATIENCE)
+        self.progress: list[tuple[int, int, int]] = []
+        self.started: tuple[int, int, int, str] | None = None
+        self.stopped: Stopped | None = None
+
+    def start(
         self,
-        source: Path,
+        source: int,
         output: Path,
         width: int = 1024,
         height: int = 768,
@@ -44,30 +51,11 @@ class Encoder:
         max_seconds: int = 600,
         max_bytes: int = 1 << 28,
     ) -> None:
-        self.output = output
-        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(PATIENCE)
-        files = [theirs.fileno(), os.open(source, os.O_RDONLY)]
-        files.append(os.open(output, os.O_RDWR | os.O_CREAT | os.O_TRUNC))
-
-        def place() -> None:  # the socket is 3, the screen 4, the film 5
-            copies = [os.dup2(fd, 20 + i) for i, fd in enumerate(files)]
-            for i, copy in enumerate(copies):
-                os.dup2(copy, 3 + i)
-
-        self.process = subprocess.Popen(
-            [BIN / "vitrine-encoder"], preexec_fn=place, close_fds=False
-        )
-        theirs.close()
-        os.close(files[1])
-        os.close(files[2])
-        self.socket.send(
-            b"\0" + pack("<IIQIIBIQ", width, height, offset, stride or width * 4, fps, form,
-                         max_seconds, max_bytes)
-        )  # fmt: skip
-        self.progress: list[tuple[int, int, int]] = []
-        self.started: tuple[int, int, int, str] | None = None
-        self.stopped: Stopped | None = None
+        wish = pack("<IIQIIBIQ", width, height, offset, stride or width * 4, fps, form,
+                    max_seconds, max_bytes)  # fmt: skip
+        film = os.open(output, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        socket.send_fds(self.socket, [b"\0" + wish], [source, film])
+        os.close(film)
 
     def receive(self) -> int:
         packet = self.socket.recv(4096)
@@ -83,7 +71,7 @@ class Encoder:
             self.stopped = Stopped(frames, size, milliseconds, reason, body[29:].decode())
         return kind
 
-    def wait_started(self) -> "Encoder":
+    def wait_started(self) -> "Recording":
         assert self.receive() == STARTED, self.stopped
         return self
 
@@ -94,12 +82,36 @@ class Encoder:
     def wait_stopped(self) -> Stopped:
         while self.stopped is None:
             self.receive()
-        self.process.wait(PATIENCE)
         return self.stopped
 
     def stop(self) -> Stopped:
         self.socket.send(b"\1")
         return self.wait_stopped()
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+class Encoder(Recording):
+    """One recording of `source` into `output`, in a process of its own; close() ends it."""
+
+    def __init__(self, source: Path, output: Path, *size: int, **wish: int) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        super().__init__(ours)
+        with theirs:
+            self.process = subprocess.Popen(
+                [BIN / "vitrine-encoder"],
+                preexec_fn=lambda: os.dup2(theirs.fileno(), 3, inheritable=True),
+                close_fds=False,
+            )
+        screen = os.open(source, os.O_RDONLY)
+        self.start(screen, output, *size, **wish)
+        os.close(screen)
+
+    def wait_stopped(self) -> Stopped:
+        stopped = super().wait_stopped()
+        self.process.wait(PATIENCE)
+        return stopped
 
     def cpu(self) -> float:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -109,7 +121,7 @@ class Encoder:
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
         self.process.wait()
-        self.socket.close()
+        super().close()
 
 
 @dataclass

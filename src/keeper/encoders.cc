@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "keeper/encoders.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "keeper/log.h"
+
+namespace vitrine::keeper {
+
+namespace {
+
+constexpr int kControl = 3;
+constexpr int kProgram = 4;
+
+}  // namespace
+
+Result<Fd> Encoders::start(std::uint64_t session) {
+  if (!program_)
+    return Error{.code = Code::unsupported,
+                 .message = "this installation cannot record: it has no vitrine-encoder",
+                 .remedy = "build it: ./dev build"};
+  if (running_.size() >= kMax)
+    return Error{.code = Code::over_limit,
+                 .message = "too many displays are being recorded",
+                 .remedy = "stop a recording first"};
+  Result<FdPair> pair = make_socketpair();
+  if (!pair) return std::move(pair.error());
+  Result<int> pid = spawn(pair->second.get());
+  if (!pid) return std::move(pid.error());
+  running_[*pid] = {.session = session, .socket = std::move(pair->second)};
+  reaper_.watch(*pid, [this, pid = *pid](Ending ending) {
+    running_.erase(pid);
+    if (ending.signalled)
+      log_warning("an encoder was ended by signal " + std::to_string(ending.code));
+  });
+  return std::move(pair->first);
+}
+
+Result<int> Encoders::spawn(int socket) {
+  // Prepared before the fork: the child only makes system calls.
+  char name[] = "vitrine-encoder";
+  char* argv[] = {name, nullptr};
+  char locale[] = "LANG=C.UTF-8";
+  char* envp[] = {locale, nullptr};
+  const pid_t keeper = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return Error::from_errno("forking an encoder");
+  if (pid > 0) return pid;
+  const int control = ::fcntl(socket, F_DUPFD_CLOEXEC, 100);
+  const int program = ::fcntl(program_.get(), F_DUPFD_CLOEXEC, 100);
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (control < 0 || program < 0 || nothing < 0 || ::dup2(nothing, 0) < 0 ||
+      ::dup2(nothing, 1) < 0 || ::dup2(control, kControl) < 0 ||
+      ::dup3(program, kProgram, O_CLOEXEC) < 0)
+    ::_exit(125);
+  ::syscall(SYS_close_range, kProgram + 1, ~0U, 0);
+  ::setsid();
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (user_ &&
+      (::setresgid(*user_, *user_, *user_) != 0 || ::setresuid(*user_, *user_, *user_) != 0))
+    ::_exit(125);
+  // After the change of ids, which the kernel takes as a reason to forget it.
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || ::getppid() != keeper)
+    ::_exit(125);
+  ::syscall(SYS_execveat, kProgram, "", argv, envp, AT_EMPTY_PATH);
+  ::_exit(127);
+}
+
+void Encoders::end(std::uint64_t session) {
+  for (auto& [pid, encoder] : running_)
+    if (encoder.session == session) ask_to_end(pid, encoder);
+}
+
+void Encoders::stop() {
+  for (auto& [pid, encoder] : running_) ask_to_end(pid, encoder);
+}
+
+void Encoders::ask_to_end(int pid, Encoder& encoder) {
+  if (encoder.ending) return;
+  encoder.ending = true;
+  ::shutdown(encoder.socket.get(), SHUT_RD);
+  loop_.after(kEndTime, [this, pid, session = encoder.session] {
+    const auto found = running_.find(pid);
+    if (found == running_.end() || found->second.session != session) return;
+    reaper_.signal(pid, SIGKILL);
+  });
+}
+
+}  // namespace vitrine::keeper
