@@ -39,24 +39,23 @@ json::object schema_execution() {
 }
 
 json::object schema_exec() {
-  return {
-      {"type", "object"},
-      {"required", json::array{"code"}},
-      {"additionalProperties", false},
-      {"properties", json::object{{"code", text("Python")},
-                                  {"timeout_s", json::object{{"type", "number"}}},
-                                  {"stdin", text("what input() and sys.stdin read")},
-                                  {"env", json::object{{"type", "object"}}},
-                                  {"capture_screenshot",
-                                   json::object{{"type", "boolean"},
-                                                {"description",
-                                                 "a picture of the screen, as base64 PNG in "
-                                                 "`screenshot`"}}},
-                                  {"render_timeout", json::object{{"type", "number"}}},
-                                  {"display_time", json::object{{"type", "number"}}},
-                                  {"on_disconnect",
-                                   json::object{{"type", "string"},
-                                                {"enum", json::array{"interrupt", "continue"}}}}}}};
+  return {{"type", "object"},
+          {"required", json::array{"code"}},
+          {"additionalProperties", false},
+          {"properties",
+           json::object{
+               {"code", text("Python")},
+               {"timeout_s", json::object{{"type", "number"}}},
+               {"stdin", text("what input() and sys.stdin read")},
+               {"env", json::object{{"type", "object"}}},
+               {"capture_screenshot", json::object{{"type", "boolean"},
+                                                   {"description",
+                                                    "a picture of the screen, as base64 PNG in "
+                                                    "`screenshot`"}}},
+               {"render_timeout", json::object{{"type", "number"}}},
+               {"display_time", json::object{{"type", "number"}}},
+               {"on_disconnect", json::object{{"type", "string"},
+                                              {"enum", json::array{"interrupt", "continue"}}}}}}};
 }
 
 json::object schema_session() {
@@ -64,24 +63,23 @@ json::object schema_session() {
   for (const char* name : {"memory_mb", "cpus", "processes", "disk_mb", "output_kb",
                            "exec_timeout_s", "idle_timeout_s"})
     limits[name] = json::object{{"type", "number"}};
-  return {{"type", "object"},
-          {"additionalProperties", false},
-          {"properties",
-           json::object{
-               {"name", text("for people")},
-               {"isolation", text("process")},
-               {"policy", text("native")},
-               {"packages", json::object{{"type", "array"}}},
-               {"imports", json::object{{"type", "array"}}},
-               {"env", json::object{{"type", "object"}}},
-               {"seed", json::object{{"type", "integer"}}},
-               {"display",
-                json::object{
-                    {"type", "object"},
-                    {"properties",
-                     json::object{{"width", json::object{{"type", "integer"}}},
-                                  {"height", json::object{{"type", "integer"}}}}}}},
-               {"limits", json::object{{"type", "object"}, {"properties", std::move(limits)}}}}}};
+  return {
+      {"type", "object"},
+      {"additionalProperties", false},
+      {"properties",
+       json::object{
+           {"name", text("for people")},
+           {"isolation", text("process")},
+           {"policy", text("native")},
+           {"packages", json::object{{"type", "array"}}},
+           {"imports", json::object{{"type", "array"}}},
+           {"env", json::object{{"type", "object"}}},
+           {"seed", json::object{{"type", "integer"}}},
+           {"display", json::object{{"type", "object"},
+                                    {"properties",
+                                     json::object{{"width", json::object{{"type", "integer"}}},
+                                                  {"height", json::object{{"type", "integer"}}}}}}},
+           {"limits", json::object{{"type", "object"}, {"properties", std::move(limits)}}}}}};
 }
 
 // {path...} is {path} to OpenAPI.
@@ -127,8 +125,7 @@ std::string openapi_json(const Router& router, const std::string& version) {
       operation["requestBody"] = body("Session");
     if (pattern.ends_with("/exec")) operation["requestBody"] = body("Exec");
     if (pattern.ends_with("/screenshot"))
-      for (const char* name :
-           {"region", "window", "format", "scale", "wait", "max_ms", "cursor"})
+      for (const char* name : {"region", "window", "format", "scale", "wait", "max_ms", "cursor"})
         operation["parameters"].as_array().push_back(
             json::object{{"name", name}, {"in", "query"}, {"schema", text("docs/display.md")}});
     std::string method(http::to_string(route.method));

@@ -99,8 +99,8 @@ std::string execution_json(const ExecRecord& record) {
   out += ",\"error\":" + json::serialize(error_value(record.error));
   out += std::string(",\"state_kept\":") + flag(record.state_kept);
   if (record.wants_screenshot)
-    out += ",\"screenshot\":" + (record.screenshot ? "\"" + base64(*record.screenshot) + "\""
-                                                   : std::string("null"));
+    out += ",\"screenshot\":" +
+           (record.screenshot ? "\"" + base64(*record.screenshot) + "\"" : std::string("null"));
   out += ",\"notes\":" + json::serialize(notes);
   out += ",\"usage\":{\"wall_ms\":" + number(record.usage.wall_ms) +
          ",\"cpu_ms\":" + number(record.usage.cpu_ms) +

@@ -92,8 +92,7 @@ display::Region region_of(const wire::screen::Window& window) {
 }
 
 bool overlap(const display::Region& a, const display::Region& b) {
-  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height &&
-         b.y < a.y + a.height;
+  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 }
 
 // Whether all of it can be seen on the screen.
@@ -170,15 +169,13 @@ Task<void> Screens::screenshot(Exchange& exchange) {
   std::vector<std::string> notes;
   if (auto how = session->screen.take_death())
     notes.push_back("the X server ended (" + *how + "), and every window with it");
-  Result<View> opened =
-      co_await session->screen.open(session->engine, display::Screen::Start::no);
+  Result<View> opened = co_await session->screen.open(session->engine, display::Screen::Start::no);
   display::Frame frame;
   bool blank = true;
   if (opened) {
     Result<display::Look> seen = co_await look(*opened, query, frame);
     if (!seen) {
-      if (registry.on_picture)
-        registry.on_picture(Capture::Result::failed, Clock::now() - asked);
+      if (registry.on_picture) registry.on_picture(Capture::Result::failed, Clock::now() - asked);
       co_return co_await respond(exchange, picture_problem(seen.error()));
     }
     blank = seen->blank;
@@ -191,9 +188,8 @@ Task<void> Screens::screenshot(Exchange& exchange) {
   finish.format = query.format;
   finish.scale = query.scale;
   if (query.cursor) {
-    const wire::screen::Point at = session->screen.pointer.value_or(
-        wire::screen::Point{static_cast<std::int32_t>(frame.width / 2),
-                            static_cast<std::int32_t>(frame.height / 2)});
+    const wire::screen::Point at = session->screen.pointer.value_or(wire::screen::Point{
+        static_cast<std::int32_t>(frame.width / 2), static_cast<std::int32_t>(frame.height / 2)});
     finish.cursor = display::Region{at.x, at.y, 0, 0};
   }
   if (!query.window.empty()) {
@@ -211,8 +207,7 @@ Task<void> Screens::screenshot(Exchange& exchange) {
     if (is_in_sight(listed, found.front(), (*opened)->framebuffer.geometry())) {
       frame = display::crop(frame, place);
     } else {
-      Result<display::Frame> whole =
-          co_await display::capture_window(*opened, found.front().id);
+      Result<display::Frame> whole = co_await display::capture_window(*opened, found.front().id);
       if (!whole) co_return co_await respond(exchange, picture_problem(whole.error()));
       frame = std::move(*whole);
     }
@@ -225,10 +220,11 @@ Task<void> Screens::screenshot(Exchange& exchange) {
   if (query.region) {
     finish.region = display::clipped(*query.region, frame.width, frame.height);
     if (!finish.region) {
-      const Problem problem = bad_field(
-          "region", "no part of it is in the picture, which has " + std::to_string(frame.width) +
+      const Problem problem =
+          bad_field("region",
+                    "no part of it is in the picture, which has " + std::to_string(frame.width) +
                         "x" + std::to_string(frame.height) + " pixels",
-          "send x,y,width,height inside it");
+                    "send x,y,width,height inside it");
       co_return co_await respond(exchange, problem);
     }
   }
@@ -254,8 +250,7 @@ json::object window_object(const wire::screen::Window& window) {
 Task<void> Screens::windows(Exchange& exchange) {
   std::shared_ptr<Session> session = co_await session_of(exchange);
   if (!session) co_return;
-  Result<View> opened =
-      co_await session->screen.open(session->engine, display::Screen::Start::no);
+  Result<View> opened = co_await session->screen.open(session->engine, display::Screen::Start::no);
   json::array list;
   bool more = false;
   if (opened) {
@@ -285,12 +280,11 @@ Task<void> Screens::input(Exchange& exchange) {
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   if (session->death) co_return co_await respond(exchange, session_dead("it cannot take input"));
   registry.wake(*session);
-  Result<View> opened =
-      co_await session->screen.open(session->engine, display::Screen::Start::no);
+  Result<View> opened = co_await session->screen.open(session->engine, display::Screen::Start::no);
   if (!opened) {
-    const Problem problem = make_problem(
-        http::status::conflict, "no_display", "the session has no screen: nothing has opened a window",
-        "run code that opens a window, then send input");
+    const Problem problem = make_problem(http::status::conflict, "no_display",
+                                         "the session has no screen: nothing has opened a window",
+                                         "run code that opens a window, then send input");
     co_return co_await respond(exchange, problem);
   }
   if (!(*opened)->helper) {
@@ -326,8 +320,7 @@ void add_screen_routes(Router& router, session::Registry& registry) {
   };
   add(http::verb::get, "/v1/sessions/{id}/screenshot", "A picture of the screen",
       &Screens::screenshot);
-  add(http::verb::get, "/v1/sessions/{id}/windows", "The windows on the screen",
-      &Screens::windows);
+  add(http::verb::get, "/v1/sessions/{id}/windows", "The windows on the screen", &Screens::windows);
   add(http::verb::post, "/v1/sessions/{id}/input", "Mouse and keyboard", &Screens::input);
 }
 

@@ -149,14 +149,15 @@ screen::InputEvent read_event(Fields& fields) {
     screen::Scroll scroll;
     scroll.at = optional_point(fields);
     const double most = screen::kMaxScroll;
-    scroll.dx = static_cast<std::int16_t>(std::lround(fields.number("dx", -most, most).value_or(0)));
-    scroll.dy = static_cast<std::int16_t>(std::lround(fields.number("dy", -most, most).value_or(0)));
+    scroll.dx =
+        static_cast<std::int16_t>(std::lround(fields.number("dx", -most, most).value_or(0)));
+    scroll.dy =
+        static_cast<std::int16_t>(std::lround(fields.number("dy", -most, most).value_or(0)));
     return scroll;
   }
   if (type == "text") {
     auto text = fields.text("text", screen::kMaxCharacters * 4);
-    if (!text && !fields.failed())
-      fields.fail("text", "it is missing", "send what is to be typed");
+    if (!text && !fields.failed()) fields.fail("text", "it is missing", "send what is to be typed");
     return screen::Text{text.value_or("")};
   }
   if (type == "key") return screen::Key{key(fields)};

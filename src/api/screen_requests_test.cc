@@ -38,11 +38,11 @@ TEST(PictureQuery, ReadsEveryParameter) {
 }
 
 TEST(PictureQuery, RefusesWhatMakesNoSense) {
-  for (const Query& query : {Query{{"region", "1,2,3"}}, Query{{"region", "1,2,3,4,5"}},
-                             Query{{"region", "0,0,0,1"}}, Query{{"region", "0,0,99999999999,1"}},
-                             Query{{"scale", "inf"}}, Query{{"scale", "1.5"}},
-                             Query{{"scale", "nan"}}, Query{{"format", "bmp"}},
-                             Query{{"wait", ""}}, Query{{"max_ms", "1e3"}}, Query{{"x", "1"}}})
+  for (const Query& query :
+       {Query{{"region", "1,2,3"}}, Query{{"region", "1,2,3,4,5"}}, Query{{"region", "0,0,0,1"}},
+        Query{{"region", "0,0,99999999999,1"}}, Query{{"scale", "inf"}}, Query{{"scale", "1.5"}},
+        Query{{"scale", "nan"}}, Query{{"format", "bmp"}}, Query{{"wait", ""}},
+        Query{{"max_ms", "1e3"}}, Query{{"x", "1"}}})
     EXPECT_TRUE(std::holds_alternative<Problem>(read_picture_query(query)))
         << query.begin()->first << "=" << query.begin()->second;
 }
@@ -60,7 +60,8 @@ TEST(InputRequest, NamesTheEventThatIsWrong) {
     {"type": "key", "key": "Return"}, {"type": "scroll", "dy": -2}, {"type": "wait", "ms": 5},
     {"type": "mouse_down"}, {"type": "mouse_up"}, {"type": "close"}]})"));
 
-  const auto problem = problem_of_input(R"({"events": [{"type": "wait"}, {"type": "move", "x": 1}]})");
+  const auto problem =
+      problem_of_input(R"({"events": [{"type": "wait"}, {"type": "move", "x": 1}]})");
   ASSERT_TRUE(problem);
   EXPECT_TRUE(problem->detail.starts_with("events[1].y: ")) << problem->detail;
   EXPECT_TRUE(problem_of_input(R"({"events": []})"));

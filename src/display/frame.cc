@@ -15,9 +15,8 @@ constexpr std::uint32_t kColourBits = 0x00FFFFFF;
 
 // x: black, o: white, space: nothing.
 constexpr std::array<std::string_view, 16> kArrow{
-    "x           ", "xx          ", "xox         ", "xoox        ",
-    "xooox       ", "xoooox      ", "xooooox     ", "xoooooox    ",
-    "xooooooox   ", "xoooooooox  ", "xoooooxxxxx ", "xooxoox     ",
+    "x           ", "xx          ", "xox         ", "xoox        ", "xooox       ", "xoooox      ",
+    "xooooox     ", "xoooooox    ", "xooooooox   ", "xoooooooox  ", "xoooooxxxxx ", "xooxoox     ",
     "xox xoox    ", "xx  xoox    ", "     xoox   ", "      xx    ",
 };
 
@@ -58,8 +57,8 @@ std::optional<Region> clipped(const Region& region, std::uint32_t width, std::ui
 }
 
 Frame crop(const Frame& frame, const Region& region) {
-  Frame part{static_cast<std::uint32_t>(region.width), static_cast<std::uint32_t>(region.height),
-             {}};
+  Frame part{
+      static_cast<std::uint32_t>(region.width), static_cast<std::uint32_t>(region.height), {}};
   part.pixels.resize(std::size_t{part.width} * part.height * 4);
   for (std::uint32_t y = 0; y < part.height; ++y)
     std::memcpy(part.row(y),

@@ -52,8 +52,7 @@ void filter_rows(const Frame& frame, Filter filter, std::uint32_t first, std::ui
       for (std::size_t i = 3; i < length; ++i)
         to[i] = static_cast<std::uint8_t>(row[i] - row[i - 3]);
     } else {
-      for (std::size_t i = 0; i < length; ++i)
-        to[i] = static_cast<std::uint8_t>(row[i] - above[i]);
+      for (std::size_t i = 0; i < length; ++i) to[i] = static_cast<std::uint8_t>(row[i] - above[i]);
     }
     std::swap(row, above);
   }

@@ -37,8 +37,8 @@ std::string authority_bytes(const Cookie& cookie) {
 Status write_authority(Sys& sys, const std::string& path, const Cookie& cookie) {
   const std::string bytes = authority_bytes(cookie);
   Fd file(sys(::open, path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file || sys(::write, file.get(), bytes.data(), bytes.size()) !=
-                   static_cast<ssize_t>(bytes.size()))
+  if (!file ||
+      sys(::write, file.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
     return Error::from_errno("writing the display's cookie");
   if (sys(::fchmod, file.get(), 0444) != 0) return Error::from_errno("opening the cookie to all");
   return ok();

@@ -57,13 +57,13 @@ std::uint64_t display_room_bytes(const Geometry& geometry) {
 std::vector<std::string> server_arguments(const Geometry& geometry) {
   const std::string screen =
       std::to_string(geometry.width) + "x" + std::to_string(geometry.height) + "x24";
-  return {"Xvfb", ":" + std::to_string(kDisplayNumber), "-screen", "0", screen,
-          "-fbdir", "/tmp/fb", "-auth", "/tmp/authority",
-          // GLX costs 50 MB and twice the time. Shared memory ids are of another namespace: a server
-          // that took them would show the wrong memory.
-          "-extension", "GLX", "-extension", "MIT-SHM",
-          "-nocursor", "-noreset", "-nolisten", "tcp", "-nolisten", "local", "-nolisten", "unix",
-          "-fp", "built-ins"};
+  return {
+      "Xvfb", ":" + std::to_string(kDisplayNumber), "-screen", "0", screen, "-fbdir", "/tmp/fb",
+      "-auth", "/tmp/authority",
+      // GLX costs 50 MB and twice the time. Shared memory ids are of another namespace: a server
+      // that took them would show the wrong memory.
+      "-extension", "GLX", "-extension", "MIT-SHM", "-nocursor", "-noreset", "-nolisten", "tcp",
+      "-nolisten", "local", "-nolisten", "unix", "-fp", "built-ins"};
 }
 
 Status enter_display_cgroups(DisplayBuild& build) {

@@ -29,8 +29,8 @@ struct ShellPlan {
 struct ShellBuild {
   const ShellPlan& plan;
   Sys sys;
-  int init_program;         // a sealed memfd
-  int channel;              // SEQPACKET to the keeper: READY with {home, display, ruleset} goes there
+  int init_program;  // a sealed memfd
+  int channel;       // SEQPACKET to the keeper: READY with {home, display, ruleset} goes there
   std::vector<Fd> cgroups;  // v1 groups to join; see jail/cgroup.h
   Fd home;
   Fd display;     // listens where the session's programs look for an X server

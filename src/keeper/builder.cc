@@ -221,8 +221,7 @@ std::vector<Fd> keep_only(const std::vector<int>& wanted) {
 }
 
 [[noreturn]] void run_display(const StartDisplay& request, const std::vector<Fd>& fds,
-                              const BuilderConfig& config,
-                              const std::vector<sock_filter>& filter) {
+                              const BuilderConfig& config, const std::vector<sock_filter>& filter) {
   std::vector<int> wanted;
   for (const Fd& fd : fds) wanted.push_back(fd.get());
   if (request.has_helper) wanted.push_back(config.screen_program);
@@ -270,8 +269,7 @@ Result<pid_t> clone_display(const StartDisplay& request, const std::vector<Fd>& 
   if (pid < 0) return Error::from_errno("cloning a display");
   if (pid == 0) run_display(request, fds, config, *filter);
   jail::Sys sys;
-  const std::uint32_t outside =
-      config.ids.count > 1 ? 1 + slots_of(config.ids) + request.slot : 0;
+  const std::uint32_t outside = config.ids.count > 1 ? 1 + slots_of(config.ids) + request.slot : 0;
   if (Status s = map_ids(sys, proc, pid, jail::kDisplayId, outside, 1); !s) {
     ::kill(pid, SIGKILL);  // a child of the keeper, which reaps it; it never saw GO
     return std::move(s.error()).during("mapping its ids");
@@ -488,8 +486,8 @@ void wait_for_keeper(int control) {
   // The keeper may hold thousands: first out of the way of their places, then down to them.
   constexpr int control = 3;
   BuilderConfig inside = config;
-  std::array places{std::pair{socket, control}, std::pair{config.init_program, 4},
-                    std::pair{config.image_tree, 5}, std::pair{config.runtime_tree, 6},
+  std::array places{std::pair{socket, control},          std::pair{config.init_program, 4},
+                    std::pair{config.image_tree, 5},     std::pair{config.runtime_tree, 6},
                     std::pair{config.screen_program, 7}, std::pair{config.display_filter, 8}};
   constexpr int kFree = 9;
   for (auto& [from, to] : places)

@@ -51,8 +51,7 @@ Status Displays::ask_builder(Shell& shell) {
   Display& display = shell.display;
   Result<FdPair> channel = make_socketpair();
   if (!channel) return std::move(channel.error());
-  StartDisplay request{
-      .slot = shell.slot, .geometry = display.geometry, .cookie = display.cookie};
+  StartDisplay request{.slot = shell.slot, .geometry = display.geometry, .cookie = display.cookie};
   std::vector<int> fds{channel->second.get(), display.listener.get()};
   FdPair helper;
   if (shells_.has_screen_helper()) {
@@ -72,8 +71,7 @@ Status Displays::ask_builder(Shell& shell) {
     for (const Fd& door : entrance.doors) fds.push_back(door.get());
   }
   if (Status s = shells_.start_display(
-          request, fds,
-          [this, &shell](Result<int> pid) { cloned(shell, std::move(pid)); });
+          request, fds, [this, &shell](Result<int> pid) { cloned(shell, std::move(pid)); });
       !s)
     return s;
   display.start = Display::Start::cloning;

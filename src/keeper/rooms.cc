@@ -304,8 +304,7 @@ Status Rooms::freeze(Room& room, bool frozen) {
 bool Rooms::may_recycle(const Room& room) const {
   return !stopping_ && room.lifetime == Lifetime::one_shot && room.shell->cgroup &&
          !room.shell->init_gone && !room.killed_for_memory && room.shell->ruleset &&
-         !room.shell->display.used &&
-         same_shape(room.shell->limits, kDefaultLimits) &&
+         !room.shell->display.used && same_shape(room.shell->limits, kDefaultLimits) &&
          room.shell->uses < config_.uses_per_shell && recycled_.size() < config_.recycled;
 }
 

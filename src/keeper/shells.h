@@ -28,8 +28,8 @@ struct Display {
   Fd listener;  // the keeper keeps its copy: when a server dies, the next client starts another
   jail::Cookie cookie{};
   Geometry geometry;
-  int pid = -1;  // of the X server; a child of the keeper
-  bool used = false;  // something connected, or a client asked for it
+  int pid = -1;                  // of the X server; a child of the keeper
+  bool used = false;             // something connected, or a client asked for it
   std::uint32_t generation = 0;  // servers so far
   Fd framebuffer;                // for reading
   Fd helper;                     // our end of the screen helper's socket; empty = none

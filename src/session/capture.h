@@ -32,9 +32,9 @@ using Task = asio::awaitable<T>;
 
 // What a capture may do to its session.
 struct CaptureHooks {
-  std::function<std::uint64_t()> cpu_us;         // of everything in the session so far; 0 = not known
-  std::function<void(wire::Screen)> end_loop;    // asks the worker
-  std::function<void()> captured;                // the worker may go on
+  std::function<std::uint64_t()> cpu_us;       // of everything in the session so far; 0 = not known
+  std::function<void(wire::Screen)> end_loop;  // asks the worker
+  std::function<void()> captured;              // the worker may go on
 };
 
 class Capture {
@@ -98,7 +98,7 @@ class Capture {
   std::uint64_t cpu_at_window_ = 0;
   bool idle_ = false;  // in the last such window
   std::optional<Clock::time_point> first_painted_;
-  Clock::time_point asked_{};             // when the loop was last asked to end
+  Clock::time_point asked_{};  // when the loop was last asked to end
   Clock::duration ask_pause_{};
   std::optional<Clock::time_point> painted_at_;
   std::optional<Worker> ended_;

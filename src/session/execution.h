@@ -54,9 +54,8 @@ struct ScreenshotEvent {
 };
 struct FinishedEvent {};
 
-using Event =
-    std::variant<OutputEvent, ResultEvent, ErrorEvent, NoteEvent, InputEvent, ScreenshotEvent,
-                 FinishedEvent>;
+using Event = std::variant<OutputEvent, ResultEvent, ErrorEvent, NoteEvent, InputEvent,
+                           ScreenshotEvent, FinishedEvent>;
 
 class Execution {
  public:
@@ -92,7 +91,7 @@ class Execution {
   std::uint64_t number = 0;  // on the session socket
   bool timed_out = false;
   bool watched = false;
-  bool painted = false;        // the worker waits until the picture is taken
+  bool painted = false;              // the worker waits until the picture is taken
   std::shared_ptr<Capture> capture;  // while a picture is being taken
   struct Ending {
     Outcome outcome = Outcome::ok;
@@ -100,9 +99,9 @@ class Execution {
     bool state_kept = true;
   };
   std::optional<Ending> ending;  // it is over but for the picture
-  std::size_t notes_told = 0;  // by the worker
-  std::string stack;           // where it was when it was asked last
-  std::uint64_t stacks = 0;    // how often it has told
+  std::size_t notes_told = 0;    // by the worker
+  std::string stack;             // where it was when it was asked last
+  std::uint64_t stacks = 0;      // how often it has told
   std::chrono::steady_clock::time_point started{};
   std::uint64_t cpu_before_us = 0;
 

@@ -399,9 +399,8 @@ void Registry::rest_idle() {
 }
 
 Task<Status> Registry::adopt_one(const store::SessionRow& row, const wire::Listed::Entry& found) {
-  auto session =
-      std::make_shared<Session>(executor_, keeper_, journal(), studio(), row.id,
-                                spec_from_json(row.spec));
+  auto session = std::make_shared<Session>(executor_, keeper_, journal(), studio(), row.id,
+                                           spec_from_json(row.spec));
   session->created_at = row.created_at;
   session->engine = row.engine;
   accounts_.session_begins(session->spec.owner, session->spec.limits, Accounts::Rate::is_free);

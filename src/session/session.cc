@@ -205,22 +205,25 @@ void Session::begin_capture() {
   const std::uint64_t number = current_->number;
   // The capture lives no longer than its coroutine, which holds the session.
   CaptureHooks hooks{
-      .cpu_us = [this] {
-        return connection_ && connection_->cpu ? read_cpu_us(connection_->cpu.get()) : 0;
-      },
-      .end_loop = [this, number](wire::Screen seen) {
-        keeper_.post(wire::EndLoop{engine, number, seen});
-      },
-      .captured = [this, number] {
-        if (connection_ && current_ && current_->number == number && !death)
-          send_message(wire::Type::captured, number, "");
-      }};
+      .cpu_us =
+          [this] {
+            return connection_ && connection_->cpu ? read_cpu_us(connection_->cpu.get()) : 0;
+          },
+      .end_loop =
+          [this, number](wire::Screen seen) {
+            keeper_.post(wire::EndLoop{engine, number, seen});
+          },
+      .captured =
+          [this, number] {
+            if (connection_ && current_ && current_->number == number && !death)
+              send_message(wire::Type::captured, number, "");
+          }};
   current_->capture = std::make_shared<Capture>(executor_, screen, studio_, engine, spec.display,
                                                 current_->request, std::move(hooks));
   asio::co_spawn(
       executor_,
       [](auto self, auto execution) -> Task<void> { co_await self->take_picture(execution); }(
-                                                        shared_from_this(), current_),
+                                        shared_from_this(), current_),
       asio::detached);
 }
 

@@ -17,13 +17,16 @@ def check(program: Program, execution: dict) -> None:
     image = shot(execution)
     assert image.size == (1024, 768)
     for (x, y), wanted in program.pixels.items():
-        assert "#%02x%02x%02x" % colour(image, x, y) == wanted, (program.name, x, y)
+        found = "#{:02x}{:02x}{:02x}".format(*colour(image, x, y))
+        assert found == wanted, (program.name, x, y)
     for note in program.notes:
         assert any(note in told for told in execution["notes"]), execution["notes"]
 
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
-def test_a_program_is_seen_as_it_was_drawn(program: Program, create: Callable[..., Session]) -> None:
+def test_a_program_is_seen_as_it_was_drawn(
+    program: Program, create: Callable[..., Session]
+) -> None:
     session = create()
     for module in program.needs:
         if session.run(f"import {module}")["outcome"] != "ok":
@@ -110,7 +113,9 @@ def test_the_stream_shows_the_picture_before_the_end(session: Session) -> None:
 
 
 def test_a_window_of_an_earlier_execution_is_still_there(session: Session) -> None:
-    session.run("import tkinter\nr = tkinter.Tk()\nr.geometry('100x100+10+10')\nr.configure(bg='#0000ff')")
+    session.run(
+        "import tkinter\nr = tkinter.Tk()\nr.geometry('100x100+10+10')\nr.configure(bg='#0000ff')"
+    )
 
     execution = session.run("y = 2", capture_screenshot=True)
 
@@ -138,4 +143,6 @@ def test_metrics_count_pictures(server: Server, session: Session) -> None:
     for result in ("blank", "ok"):
         name = f'vitrine_screenshots_total{{result="{result}"}}'
         assert after[name] == before[name] + 1
-    assert after["vitrine_screenshot_seconds_count"] >= before["vitrine_screenshot_seconds_count"] + 2
+    assert (
+        after["vitrine_screenshot_seconds_count"] >= before["vitrine_screenshot_seconds_count"] + 2
+    )

@@ -112,8 +112,10 @@ def test_queries_that_are_refused(session: Session, query: str) -> None:
 
 
 def test_windows_are_listed_and_found_by_title_and_id(session: Session) -> None:
-    session.run(WINDOW + "top = tkinter.Toplevel(root)\ntop.title('other')\n"
-                "top.geometry('50x40+600+400')\ntop.configure(bg='#00ff00')\nroot.update()")
+    session.run(
+        WINDOW + "top = tkinter.Toplevel(root)\ntop.title('other')\n"
+        "top.geometry('50x40+600+400')\ntop.configure(bg='#00ff00')\nroot.update()"
+    )
 
     assert until(lambda: {one["title"] for one in windows(session)} >= {"main", "other"})
     main = next(one for one in windows(session) if one["title"] == "main")
@@ -124,9 +126,11 @@ def test_windows_are_listed_and_found_by_title_and_id(session: Session) -> None:
 
 
 def test_a_window_is_seen_whole_though_another_lies_over_it(session: Session) -> None:
-    session.run(WINDOW + "top = tkinter.Toplevel(root)\ntop.title('over')\n"
-                "top.geometry('400x300+60+20')\ntop.configure(bg='#00ff00')\nroot.update()\n"
-                "top.lift()\nroot.update()")
+    session.run(
+        WINDOW + "top = tkinter.Toplevel(root)\ntop.title('over')\n"
+        "top.geometry('400x300+60+20')\ntop.configure(bg='#00ff00')\nroot.update()\n"
+        "top.lift()\nroot.update()"
+    )
     assert until(lambda: colour(seen(session), 200, 150) == (0, 255, 0))
 
     picture = seen(session, "?window=main")

@@ -11,9 +11,7 @@ from pathlib import Path
 from conftest import colour, is_blank, seen, shot
 from served import Server, Session, family, until
 
-RED = (
-    "import tkinter\nr = tkinter.Tk()\nr.geometry('200x200+0+0')\nr.configure(bg='#ff0000')\nr.update()"
-)
+RED = "import tkinter\nr = tkinter.Tk()\nr.geometry('200x200+0+0')\nr.configure(bg='#ff0000')\nr.update()"
 
 
 def servers_of(server: Server) -> list[int]:
@@ -31,7 +29,9 @@ def test_a_session_sees_only_its_own_windows(create: Callable[..., Session]) -> 
     first, second = create(), create()
     first.run(RED)
 
-    assert second.run("import tkinter\nt = tkinter.Tk()\nt.withdraw()\nt.update()")["outcome"] == "ok"
+    assert (
+        second.run("import tkinter\nt = tkinter.Tk()\nt.withdraw()\nt.update()")["outcome"] == "ok"
+    )
 
     assert colour(seen(first), 100, 100) == (255, 0, 0)
     assert is_blank(seen(second))
@@ -147,8 +147,10 @@ def test_huge_windows_and_pixmaps_harm_nobody_else(
     neighbour.run(RED)
     session = create(limits={"memory_mb": 128, "disk_mb": 16})
 
-    big = session.run("import tkinter\nr = tkinter.Tk()\nr.geometry('65535x65535+0+0')\nr.update()",
-                      capture_screenshot=True)
+    big = session.run(
+        "import tkinter\nr = tkinter.Tk()\nr.geometry('65535x65535+0+0')\nr.update()",
+        capture_screenshot=True,
+    )
     assert big["screenshot"] is not None
     greedy = session.run(
         "images = []\nfor i in range(60): images.append(tkinter.PhotoImage(width=2000, height=2000)); "
@@ -164,8 +166,10 @@ def test_huge_windows_and_pixmaps_harm_nobody_else(
 def test_one_shots_with_windows_leave_nothing_to_the_next(server: Server) -> None:
     for _ in range(5):
         assert server.post("/v1/run", {"code": RED}).json["outcome"] == "ok"
-        plain = server.post("/v1/run", {"code": "import os; print(sorted(os.listdir('/tmp')))",
-                                        "capture_screenshot": True}).json
+        plain = server.post(
+            "/v1/run",
+            {"code": "import os; print(sorted(os.listdir('/tmp')))", "capture_screenshot": True},
+        ).json
         assert plain["stdout"] == "['.X11-unix', '.runtime']\n"
         assert is_blank(shot(plain))
     assert until(lambda: servers_of(server) == [] or server.listed())

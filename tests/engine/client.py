@@ -111,7 +111,9 @@ class Keeper:
         seed: int | None = None,
     ) -> Session:
         body = bytes([wire.VARIANTS[variant], wire.LIFETIMES[lifetime]])
-        reader, fds = self.call(wire.CREATE, body + (limits or wire.Limits()).encode() + wire.display())
+        reader, fds = self.call(
+            wire.CREATE, body + (limits or wire.Limits()).encode() + wire.display()
+        )
         session = Session(self, reader.number("Q"), fds)
         session.source = reader.choice(wire.SOURCES)
         if env or seed is not None:

@@ -23,7 +23,7 @@ constexpr milliseconds kSpare{1'000};          // what the way back and the endi
 constexpr std::uint64_t kOutput = 400u << 10;  // of each stream: an answer stays below a megabyte
 constexpr std::size_t kMaxResults = 600'000;
 constexpr std::size_t kMaxPicture = 360'000;  // a third more in the answer
-constexpr milliseconds kPatience{50};  // before a client is watched for leaving
+constexpr milliseconds kPatience{50};         // before a client is watched for leaving
 
 std::string with_line(std::string text, const std::string& line) {
   if (line.empty()) return text;
