@@ -11,8 +11,8 @@ namespace {
 constexpr auto kSettleEvery = std::chrono::milliseconds(5);
 constexpr std::size_t kMaxFamily = 32;  // windows raised together
 constexpr std::uint32_t kNormal = 1, kIconic = 3;
-constexpr std::uint32_t kUserPosition = 1, kProgramPosition = 4;  // WM_NORMAL_HINTS
-constexpr std::uint32_t kInputHint = 1;                           // WM_HINTS
+constexpr std::uint32_t kUserPosition = 1;  // WM_NORMAL_HINTS
+constexpr std::uint32_t kInputHint = 1;     // WM_HINTS
 
 template <class T>
 const T& as(const xcb_generic_event_t& event) {
@@ -115,11 +115,10 @@ void Desk::manage(xcb_window_t window, bool was_mapped) {
   Client client;
   client.rect = {geometry->x, geometry->y, geometry->width, geometry->height};
   const std::uint32_t flags = normal.empty() ? 0 : normal[0];
+  // Who chose no place is at 0,0; also of those who say that they did. A window that is shown again is
+  // where it was.
   const bool at_corner = geometry->x == 0 && geometry->y == 0;
-  Wish wish{client.rect,
-            (flags & kUserPosition) != 0 || ((flags & kProgramPosition) != 0 && !at_corner),
-            {}};
-  if (was_mapped && !at_corner) wish.positioned = true;
+  Wish wish{client.rect, (flags & kUserPosition) != 0 || !at_corner, {}};
   if (!parent.empty() && parent[0] != x_.root() && parent[0] != window) client.parent = parent[0];
   if (const auto main = clients_.find(client.parent); main != clients_.end())
     wish.parent = main->second.rect;

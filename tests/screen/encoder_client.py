@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from struct import pack, unpack_from
 
-from xvfb import BIN, PATIENCE
+from xvfb import BIN, PATIENCE, die_with_parent
 
 MP4, WEBM, APNG, GIF = range(4)
 STARTED, PROGRESS, STOPPED = range(3)
@@ -101,7 +101,7 @@ class Encoder(Recording):
         with theirs:
             self.process = subprocess.Popen(
                 [BIN / "vitrine-encoder"],
-                preexec_fn=lambda: os.dup2(theirs.fileno(), 3, inheritable=True),
+                preexec_fn=lambda: (die_with_parent(), os.dup2(theirs.fileno(), 3)),
                 close_fds=False,
             )
         screen = os.open(source, os.O_RDONLY)

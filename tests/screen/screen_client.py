@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from struct import pack, unpack_from
 
-from xvfb import BIN, PATIENCE, Display
+from xvfb import BIN, PATIENCE, Display, die_with_parent
 
 MOVE, CLICK, DRAG, SCROLL, TEXT, KEY, BUTTON_DOWN, BUTTON_UP, KEY_DOWN, KEY_UP, PAUSE, CLOSE = (
     range(12)
@@ -102,7 +102,7 @@ class Screen:
                 [BIN / "vitrine-screen"],
                 env=display.environment,
                 # The socket must be descriptor 3, which Popen itself does not offer.
-                preexec_fn=lambda: os.dup2(theirs.fileno(), 3, inheritable=True),
+                preexec_fn=lambda: (die_with_parent(), os.dup2(theirs.fileno(), 3)),
                 close_fds=False,
             )
         self.number = 0

@@ -52,6 +52,29 @@ def test_a_window_that_chose_its_place_keeps_it(display: Display, screen: Screen
     until(lambda: (screen.window("here").x, screen.window("here").y) == (70, 90), "it moved itself")
 
 
+def test_a_window_that_is_shown_again_is_where_it_was(display: Display, screen: Screen) -> None:
+    program = display.python("""
+        import tkinter as tk
+        root = tk.Tk(); root.title("one"); root.geometry("300x200"); root.update()
+        other = tk.Toplevel(root); other.title("two"); other.geometry("300x200"); other.update()
+        print("shown")
+        other.bind("<F5>", lambda e: (other.withdraw(), other.update(), print("hidden"),
+                                      other.after(200, lambda: (other.deiconify(), print("again")))))
+        root.mainloop()
+    """)
+    expect(program, "shown")
+    until(lambda: screen.active() == "two", "both")
+    before = screen.window("two")
+
+    screen.input(key("F5"))
+    expect(program, "hidden")
+    until(lambda: screen.active() == "one", "the other has the keyboard meanwhile")
+    expect(program, "again")
+    after = until(lambda: screen.window("two"), "it is back")
+
+    assert (after.x, after.y) == (before.x, before.y)
+
+
 def test_a_window_out_of_sight_is_brought_back(display: Display, screen: Screen) -> None:
     display.python("""
         import tkinter as tk

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real X server, started with the options that a session's has, and programs in it."""
 
+import ctypes
 import os
 import re
 import secrets
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -32,6 +34,14 @@ def until(true: Callable[[], object], what: str) -> object:
     raise AssertionError(f"never happened: {what}")
 
 
+_LIBC = ctypes.CDLL(None)
+
+
+def die_with_parent() -> None:
+    """In a child, before it becomes its program: it ends also when the tests are killed."""
+    _LIBC.prctl(1, signal.SIGKILL, 0, 0, 0)
+
+
 class Display:
     """Owns the server, its directory and the programs started in it; close() ends them all."""
 
@@ -52,6 +62,7 @@ class Display:
             "-extension GLX -extension MIT-SHM -fp built-ins".split(),
             pass_fds=[write],
             stderr=subprocess.DEVNULL,
+            preexec_fn=die_with_parent,
         )
         os.close(write)
         said = b""
@@ -97,6 +108,7 @@ class Display:
             stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
+            preexec_fn=die_with_parent,
         )
         self.programs.append(program)
         return program
