@@ -145,7 +145,10 @@ BAD_REQUESTS = {
     "a verb that does not exist": struct.pack("<BI", 200, 1),
     "a create cut short": struct.pack("<BI", wire.CREATE, 1) + b"\1",
     "a create with more": struct.pack("<BI", wire.CREATE, 1) + b"\1\0" + bytes(100),
-    "an unknown variant": struct.pack("<BI", wire.CREATE, 1) + b"\x63\0" + wire.Limits().encode(),
+    "an unknown variant": struct.pack("<BI", wire.CREATE, 1)
+    + b"\x63\0"
+    + wire.Limits().encode()
+    + wire.display(),
     "a time beyond all": struct.pack("<BI", wire.CREATE, 1) + b"\1\0" + b"\xff" * 48,
     "60 KiB": struct.pack("<BI", wire.LIST, 1) + bytes(60 * 1024),
     "more than a packet": bytes(100 * 1024),

@@ -57,7 +57,7 @@ def test_sessions_that_are_dead_or_being_made_count_too(full: keepers.Process) -
         dead = control.create("bare")
         dead.kill()
         assert census.until(lambda: control.list()[dead.id][0])
-        request = bytes([0, 0]) + keepers.UNUSUAL.encode()
+        request = bytes([0, 0]) + keepers.UNUSUAL.encode() + client.wire.display()
         numbers = [control.start(client.wire.CREATE, request) for _ in range(CAPACITY - 1)]
 
         expect_full(control)

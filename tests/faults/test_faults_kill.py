@@ -233,7 +233,9 @@ def test_a_zygote_killed_with_a_request_in_hand_gives_a_typed_refusal_or_a_sessi
     old = zygote_pid(keeper, "bare")
     before = keeper.info()["shells"]
     os.kill(old, signal.SIGSTOP)
-    number = control.start(client.wire.CREATE, bytes([0, 0]) + keepers.UNUSUAL.encode())
+    number = control.start(
+        client.wire.CREATE, bytes([0, 0]) + keepers.UNUSUAL.encode() + client.wire.display()
+    )
     # The shell is built without the zygote; the fork is asked of it then.
     assert census.until(lambda: keeper.info()["shells"] > before)
 
@@ -316,7 +318,7 @@ def test_a_builder_killed_with_requests_in_hand_gives_typed_refusals(
 ) -> None:
     old = keeper.roles().builder
     os.kill(old, signal.SIGSTOP)
-    request = bytes([0, 0]) + keepers.UNUSUAL.encode()
+    request = bytes([0, 0]) + keepers.UNUSUAL.encode() + client.wire.display()
     numbers = [control.start(client.wire.CREATE, request) for _ in range(4)]
     control.info()  # the requests before it have been handled
 
@@ -333,7 +335,7 @@ def test_builders_killed_under_load_cost_at_most_typed_refusals(
 ) -> None:
     outcomes = []
     for _ in range(12):
-        request = bytes([0, 0]) + keepers.UNUSUAL.encode()
+        request = bytes([0, 0]) + keepers.UNUSUAL.encode() + client.wire.display()
         numbers = [control.start(client.wire.CREATE, request) for _ in range(3)]
         builder = keeper.roles().builder
         if builder > 0:
@@ -362,7 +364,7 @@ def test_a_killed_foundation_ends_all_sessions_and_everything_starts_anew(
             session.begin(BUSY)
     numbers = []
     if when == "creating":
-        request = bytes([0, 0]) + keepers.UNUSUAL.encode()
+        request = bytes([0, 0]) + keepers.UNUSUAL.encode() + client.wire.display()
         numbers = [control.start(client.wire.CREATE, request) for _ in range(3)]
     old = keeper.roles().foundation
 
@@ -411,7 +413,7 @@ def test_an_end_that_comes_during_a_create_is_answered_and_leaves_nothing(
     for _ in range(5):
         known = control.create("bare")
         known.end()
-        request = bytes([0, 0]) + keepers.UNUSUAL.encode()
+        request = bytes([0, 0]) + keepers.UNUSUAL.encode() + client.wire.display()
         create = control.start(client.wire.CREATE, request)
         end = control.start(client.wire.END, struct.pack("<Q", known.id + 1))
 
@@ -472,7 +474,11 @@ def start_client(keeper: keepers.Process, code: str | None) -> int:
         try:
             with keeper.connect() as mine:
                 if code is None:
-                    mine.post(client.wire.CREATE, bytes([0, 0]) + keepers.UNUSUAL.encode(), 1)
+                    mine.post(
+                        client.wire.CREATE,
+                        bytes([0, 0]) + keepers.UNUSUAL.encode() + client.wire.display(),
+                        1,
+                    )
                 else:
                     session = mine.create("bare")
                     session.run("x = 5")
