@@ -24,6 +24,7 @@ from .tracebacks import OWN_FILES
 
 WAIT_MS, LOOK_MS = 1000, 20  # between two looks: while nothing is asked for, while something is
 PATIENCE = 0.15  # seconds from asking a loop to end to striking, and between strikes
+FRESH = 0.1  # seconds: a wish that found no loop is forgotten, as the screen may change before one
 STRIKES = 3  # then every line of user code raises
 
 IN_CODE, BETWEEN, IN_PAINT = range(3)
@@ -47,6 +48,7 @@ class LoopEnder:
         self.stop_painting = False
         self.has_ended = False  # a loop, or at least tried to
         self.has_struck = False  # a callback during the painting
+        self._wish, self._wished = "", 0.0  # what the client wants, since when
         self._asked = 0.0  # when this loop was asked to end; 0 = not yet
         self._struck = 0.0
         self._strikes = 0
@@ -93,6 +95,11 @@ class LoopEnder:
     def _look(self, said: str) -> int:
         """One step; returns the milliseconds to the next."""
         now = _clock()
+        if said:
+            self._wish, self._wished = said, now
+        elif not self._asked and now - self._wished > FRESH:
+            self._wish = ""
+        said = self._wish
         if self.phase == IN_PAINT:
             if said and not self.stop_painting:
                 self.stop_painting = True

@@ -21,6 +21,7 @@ LATELY = 2.0  # seconds: one turn, if the screen keeps changing
 
 _clock = time.monotonic
 _frames = sys._current_frames
+_caller = sys._getframe
 
 
 class LoopEnded(KeyboardInterrupt):
@@ -32,6 +33,7 @@ LoopEnded.__module__ = "builtins"
 
 blocking: set[CodeType] = set()  # functions that return when an event loop ends
 turns: deque[float] = deque(maxlen=OFTEN)  # when user code last painted or looked for events
+strokes: deque[float] = deque(maxlen=1)  # when a turtle last did: it may move unseen for long
 
 
 def blocks(function: Callable[..., Any]) -> None:
@@ -43,11 +45,12 @@ def blocks(function: Callable[..., Any]) -> None:
 
 def counted(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, one call of which is a turn of a loop that user code made itself."""
-    turn = turns.append
+    turn, stroke = turns.append, strokes.append
 
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        turn(_clock())
+        drawing = _caller(1).f_globals.get("__name__") == "turtle"
+        (stroke if drawing else turn)(_clock())
         return function(*arguments, **options)
 
     return call
@@ -55,16 +58,14 @@ def counted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_turning(painting: bool) -> bool:
     """Whether user code has a loop of its own that paints or looks for events."""
-    if not turns:
-        return False
     now = _clock()
     if len(turns) == OFTEN and now - turns[0] < WITHIN:
         return True
-    return painting and now - turns[-1] < LATELY
+    return painting and turned_since(now - LATELY)
 
 
 def turned_since(then: float) -> bool:
-    return bool(turns) and turns[-1] > then
+    return any(last and last[-1] > then for last in (turns, strokes))
 
 
 def frames_of(thread: int) -> list[FrameType]:

@@ -37,6 +37,7 @@ class Show:
     def begin(self) -> None:
         """After the native side was told that the execution runs, before user code does."""
         loops.turns.clear()
+        loops.strokes.clear()
         try:
             self.ender.start()
         except RuntimeError:  # no thread to be had: then nothing ends a loop but the time limit

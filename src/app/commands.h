@@ -36,7 +36,7 @@ struct Target {
   std::vector<std::string> env;        // NAME=VALUE
   std::vector<std::string> allow;      // HOST[:PORT] that the session may reach
   std::vector<std::string> with = {};  // packages, as requirement strings
-  std::string policy;              // empty = the server's
+  std::string policy;                  // empty = the server's
   std::vector<std::string> imports;
 };
 

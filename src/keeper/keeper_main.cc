@@ -300,15 +300,16 @@ Status Keeper::start(const Options& chosen) {
                                                        .first_user = options.uid_base + kFloorIds});
   } else {
     const OuterIds ids = root ? OuterIds{options.uid_base, kOuterIds} : OuterIds{::geteuid(), 1};
-    shells = std::make_unique<SealedShells>(loop, reaper, cgroups ? &*cgroups : nullptr,
-                                            BuilderConfig{.ids = ids,
-                                                          .image = image.root,
-                                                          .runtime = options.runtime,
-                                                          .init_program = init_program.get(),
-                                                          .screen_program = screen_program.get(),
-                                                          .display_filter = display_filter.get(),
-                                                          .layers = options.data.empty() ? "" : options.data + "/layers",
-                                                          .wheels = options.wheels});
+    shells = std::make_unique<SealedShells>(
+        loop, reaper, cgroups ? &*cgroups : nullptr,
+        BuilderConfig{.ids = ids,
+                      .image = image.root,
+                      .runtime = options.runtime,
+                      .init_program = init_program.get(),
+                      .screen_program = screen_program.get(),
+                      .display_filter = display_filter.get(),
+                      .layers = options.data.empty() ? "" : options.data + "/layers",
+                      .wheels = options.wheels});
   }
   if (Status s = shells->start(); !s) return s;
   shells->inject_faults([this] { return fault_numbers(options).first; });

@@ -12,9 +12,10 @@ namespace {
 constexpr auto kStillAfterPainting = 20ms;
 constexpr auto kStillAndIdle = 60ms;  // and the session used hardly any cpu meanwhile
 constexpr std::uint64_t kIdleUs = 2000;
-constexpr auto kStill = 150ms;
-constexpr auto kLook = 5ms;         // between looks while the worker waits for us
-constexpr auto kLookRunning = 8ms;  // and while it runs
+constexpr auto kStill = 150ms;            // and at most half a core
+constexpr auto kStillThoughBusy = 500ms;  // whatever it uses
+constexpr auto kLook = 5ms;               // between looks while the worker waits for us
+constexpr auto kLookRunning = 8ms;        // and while it runs
 constexpr auto kFirstAsk = 250ms;
 constexpr auto kLastAsk = 4s;
 constexpr double kLeastScale = 0.1;
@@ -62,10 +63,15 @@ bool Capture::look() {
   const auto time = Clock::now();
   if (!seen_ || seen_->hash != now->hash) {
     changed_ = time;
-    cpu_since_ = time;
-    cpu_then_ = hooks_.cpu_us();
-    quiet_ = false;
+    still_ = window_ = {};
+    cpu_at_change_ = cpu_at_window_ = hooks_.cpu_us();
+    idle_ = false;
+  } else {
+    const Clock::duration passed = std::min<Clock::duration>(time - looked_, 2 * pause(looked_));
+    still_ += passed;
+    window_ += passed;
   }
+  looked_ = time;
   seen_ = *now;
   if (!seen_->blank && !first_painted_) first_painted_ = time;
   return true;
@@ -76,15 +82,23 @@ bool Capture::is_good_after_painting(Clock::time_point now) const {
   return !seen_->blank && now - std::max(changed_, *painted_at_) >= kStillAfterPainting;
 }
 
+bool Capture::is_still() {
+  if (window_ >= kStillAndIdle) {
+    const std::uint64_t cpu = hooks_.cpu_us();
+    idle_ = cpu_at_window_ != 0 && cpu - cpu_at_window_ < kIdleUs;
+    window_ = {};
+    cpu_at_window_ = cpu;
+  }
+  if (idle_ || still_ >= kStillThoughBusy) return true;
+  if (still_ < kStill) return false;
+  // Code that computes may be about to paint.
+  const std::chrono::microseconds used(hooks_.cpu_us() - cpu_at_change_);
+  return used < still_ / 2;
+}
+
 void Capture::judge_running(Clock::time_point now) {
   if (seen_->blank) return;
-  if (now - cpu_since_ >= kStillAndIdle) {
-    const std::uint64_t cpu = hooks_.cpu_us();
-    quiet_ = cpu_then_ != 0 && cpu - cpu_then_ < kIdleUs;
-    cpu_since_ = now;
-    cpu_then_ = cpu;
-  }
-  const bool still = quiet_ || now - changed_ >= kStill;
+  const bool still = is_still();
   const bool enough = now - *first_painted_ >= display_time_;
   if (!still && !enough) return;
   if (asked_ != Clock::time_point{} && now - asked_ < ask_pause_) return;

@@ -64,6 +64,7 @@ class Capture {
   Task<void> find_view();
   bool look();
   bool is_good_after_painting(Clock::time_point now) const;
+  bool is_still();
   void judge_running(Clock::time_point now);
   Clock::duration pause(Clock::time_point now) const;
   Task<void> explain_blank();
@@ -87,11 +88,16 @@ class Capture {
     display::Look look;
   };
   std::optional<Kept> kept_;
+  Clock::time_point looked_{};
   Clock::time_point changed_{};  // when the screen last did
+  // How long it has been still, counted in looks that came in time: on a machine that has none for
+  // us, the session has none either, and its stillness means nothing.
+  Clock::duration still_{};
+  std::uint64_t cpu_at_change_ = 0;
+  Clock::duration window_{};  // of stillness in which cpu is counted
+  std::uint64_t cpu_at_window_ = 0;
+  bool idle_ = false;  // in the last such window
   std::optional<Clock::time_point> first_painted_;
-  Clock::time_point cpu_since_{};  // a window of time in which cpu is counted
-  std::uint64_t cpu_then_ = 0;
-  bool quiet_ = false;
   Clock::time_point asked_{};  // when the loop was last asked to end
   Clock::duration ask_pause_{};
   std::optional<Clock::time_point> painted_at_;

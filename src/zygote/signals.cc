@@ -218,7 +218,7 @@ LoopEnd wait_for_loop_end(std::uint64_t execution, std::chrono::milliseconds mos
   while (::sem_clockwait(&loop_ender, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR) {
   }
   if (running.load() != execution) return LoopEnd::over;
-  const std::uint32_t value = loop_end.load();
+  const std::uint32_t value = loop_end.exchange(0);
   if (value == 0) return LoopEnd::unasked;
   return (value & wire::kPaintingBit) != 0 ? LoopEnd::painting : LoopEnd::still;
 }

@@ -24,7 +24,7 @@ bool was_interrupted();
 
 // For the one thread that ends loops. Waits until the keeper wants the loop of `execution` ended, the
 // execution is over, wake_loop_ender() was called or the time has passed; says which of the first two
-// is the case. The wish stands until the execution is over.
+// is the case. A wish is told once.
 enum class LoopEnd { unasked, still, painting, over };
 LoopEnd wait_for_loop_end(std::uint64_t execution, std::chrono::milliseconds most);
 void wake_loop_ender();

@@ -17,7 +17,8 @@ def check(program: Program, execution: dict) -> None:
     image = shot(execution)
     assert image.size == (1024, 768)
     for (x, y), wanted in program.pixels.items():
-        assert "#%02x%02x%02x" % colour(image, x, y) == wanted, (program.name, x, y)
+        found = "#{:02x}{:02x}{:02x}".format(*colour(image, x, y))
+        assert found == wanted, (program.name, x, y)
     for note in program.notes:
         assert any(note in told for told in execution["notes"]), execution["notes"]
 

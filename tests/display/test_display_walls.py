@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from conftest import colour, is_blank, seen, shot
-from served import Server, Session, family, until
+from served import Server, Session, family, processes, until
 
 RED = "import tkinter\nr = tkinter.Tk()\nr.geometry('200x200+0+0')\nr.configure(bg='#ff0000')\nr.update()"
 
@@ -173,3 +173,15 @@ def test_one_shots_with_windows_leave_nothing_to_the_next(server: Server) -> Non
         assert plain["stdout"] == "['.X11-unix', '.runtime']\n"
         assert is_blank(shot(plain))
     assert until(lambda: servers_of(server) == [] or server.listed())
+
+
+def test_nothing_is_left_when_the_keeper_is_killed(start_server: Callable[..., Server]) -> None:
+    server = start_server()
+    server.create().run(RED)
+    members = family(server.process.pid)
+    assert len(servers_of(server)) == 1
+
+    os.kill(server.process.pid, signal.SIGKILL)
+    server.process.wait()
+
+    assert until(lambda: not members & processes().keys())

@@ -28,6 +28,11 @@ ENVIRONMENT = {
     "MPLCONFIGDIR",
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
+    "DISPLAY",
+    "XAUTHORITY",
+    "XCOMPOSEFILE",
+    "XDG_RUNTIME_DIR",
+    "SDL_AUDIODRIVER",
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONHASHSEED",
     "PYTHONUNBUFFERED",
@@ -95,7 +100,7 @@ def test_the_mount_table_shows_no_path_of_the_host(mode: str) -> None:
         root, target = before.split()[3:5]
         kind, source, options = after.split()
         assert kind in ("overlay", "proc", "tmpfs", "devpts", "devtmpfs"), line
-        assert source in (kind, "overlay", "scratch", "proc", "devpts", "none"), line
+        assert source in (kind, "overlay", "scratch", "display", "proc", "devpts", "none"), line
         assert root in ("/", "/sys", "/home", "/shm", "/tmp") or kind == "devtmpfs", line
         assert "lowerdir=/" not in options and "upperdir" not in options, line
         assert not target.startswith(("/mnt", "/run")), line
