@@ -51,7 +51,8 @@ def test_frames_of_libraries_are_shown_and_ours_are_not(session: Session) -> Non
     ],
 )
 def test_no_frame_of_the_runtime_anywhere(session: Session, code: str) -> None:
-    done = session.run(code)
+    session.start(code)
+    done = session.wait(answers=[None])
 
     assert done.error is None or "vitrine_runtime" not in done.traceback, done.traceback
 

@@ -15,7 +15,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
+
+from .installer_errors import Failed, meaning_of
+from .sealed import __builtins__  # noqa: F401
 
 HOME = Path("/home/sandbox")
 LAYER = HOME / "layer"  # the tree that becomes the layer
@@ -27,29 +30,6 @@ PYTHON = "/usr/bin/python3"
 
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)(\[[^\]]*\])?==(\S+)")
 _PROGRESS = re.compile(r"^(Resolved|Downloading|Downloaded|Building|Built|Prepared|Installed)\b")
-
-# What uv says, and what it means; the first that fits.
-_MEANINGS = (
-    ("too_big", r"No space left on device|os error 28"),
-    ("hash_mismatch", r"[Hh]ash mismatch"),
-    ("bad_package", r"[Pp]ath traversal|outside of the target|[Ii]nvalid (zip|wheel)|is corrupt|"
-     r"CRC|Failed to (extract|read) archive|[Uu]nsafe|not a valid wheel|missing a \.dist-info"),
-    ("no_wheel", r"no wheels|no usable wheels|only has wheels|building from source is disabled|"
-     r"no (matching )?(Python )?(ABI|platform) tag|has no (usable )?wheels|no source distribution|"
-     r"Python requirement|Python>=|does not satisfy Python"),
-    ("offline", r"returned a (401|403|407|5\d\d)"),
-    ("package_not_found", r"was not found in the (package registry|provided package locations)|"
-     r"there are no versions of|no version of"),
-    ("offline", r"error sending request|dns error|[Cc]onnect|tunnel|timed out|Failed to fetch|"
-     r"Could not connect|Request failed|[Nn]etwork"),
-    ("conflict", r"No solution found|incompatible|unsatisfiable|conflict"),
-)  # fmt: skip
-
-
-class Failed(Exception):
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code, self.detail = code, detail
 
 
 def main() -> None:
@@ -297,17 +277,4 @@ def _uv(arguments: list[str], job: dict[str, Any]) -> None:
         if _PROGRESS.match(line):
             _say({"progress": line.strip()[:200]})
     if process.wait() != 0:
-        _fail("\n".join(said), job)
-
-
-def _fail(said: str, job: dict[str, Any]) -> NoReturn:
-    text = re.sub(
-        r"://[^/\s@]+@", "://", said.replace("\u2570\u2500\u25b6", "").replace("\u00d7", "")
-    )
-    text = re.sub(r"/home/sandbox/\S*", "(a file)", text)
-    text = re.sub(r"^error: |\n\s*cause: ", lambda m: "" if m[0] == "error: " else ": ", text)
-    text = re.sub(r"[ \t]+", " ", text).strip()
-    code = next((code for code, fits in _MEANINGS if re.search(fits, text)), "failed")
-    if code == "package_not_found" and "depends on" in text and "was not found" not in text:
-        code = "conflict"
-    raise Failed(code, text or "uv gave no reason")
+        raise meaning_of("\n".join(said))

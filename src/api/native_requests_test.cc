@@ -69,7 +69,7 @@ TEST(ReadSession, NamesWhatItDoesNotTake) {
            {R"({"limits": {"nope": 1}})", "limits.nope: "},
            {R"({"limits": {"memory_mb": 0}})", "limits.memory_mb: "},
            {R"({"limits": {"cpus": 1e300}})", "limits.cpus: "},
-           {R"({"packages": ["polars"]})", "packages: "},
+           {R"({"packages": "polars"})", "packages: "},
            {R"({"policy": "wild"})", "policy: "},
            {R"({"policy": "restricted", "imports": ["a b"]})", "imports: "},
            {R"({"policy": "restricted", "imports": [1]})", "imports: "},
