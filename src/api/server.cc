@@ -16,6 +16,7 @@
 #include "api/problem.h"
 #include "api/target.h"
 #include "api/websocket_stream.h"
+#include "base/base64.h"
 
 namespace vitrine::api {
 
@@ -36,22 +37,6 @@ constexpr std::chrono::seconds kWriteTime{60};
 constexpr std::chrono::seconds kLingerTime{2};
 constexpr std::size_t kLingerBytes = 64u << 20;
 constexpr std::size_t kPart = 64 * 1024;
-
-// Up to the first character that is none of its alphabet.
-std::string from_base64(std::string_view text) {
-  constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  std::uint32_t bits = 0;
-  int count = 0;
-  for (char c : text) {
-    const std::size_t value = kAlphabet.find(c);
-    if (value == std::string_view::npos) break;
-    bits = bits << 6 | static_cast<std::uint32_t>(value);
-    if (++count % 4 != 1) out += static_cast<char>(bits >> (6 - 2 * ((count - 1) % 4)));
-  }
-  return out;
-}
 
 auto token_of(error_code& failed) { return asio::redirect_error(asio::use_awaitable, failed); }
 

@@ -46,6 +46,7 @@ struct RunOptions {
   std::optional<std::string> code;
   std::optional<std::string> stdin_file;  // "-" = standard input
   bool json = false;
+  std::string screenshot;  // file for a picture of the screen; "" = none
 };
 int run(const RunOptions& options);
 

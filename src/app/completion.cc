@@ -23,7 +23,7 @@ std::vector<Words> commands() {
   const std::string target =
       "--url --token --timeout --memory --env --allow --with --policy --import --image";
   return {{"serve", "start the server", serve},
-          {"run", "one sealed run in the terminal", "-c --stdin --json " + target},
+          {"run", "one sealed run in the terminal", "-c --stdin --screenshot --json " + target},
           {"packages", "the packages a server has installed", "list warm prune"},
           {"repl", "a sealed session, statement by statement", target},
           {"doctor", "what isolation this host gives", "--image --json"},

@@ -9,6 +9,8 @@
 #include "app/commands.h"
 #include "app/events.h"
 #include "app/server_access.h"
+#include "base/base64.h"
+#include "base/fd.h"
 #include "wire/messages.h"
 
 namespace vitrine::app {
@@ -60,7 +62,20 @@ Result<std::string> request_body(const RunOptions& options) {
     if (!text) return std::move(text.error());
     body["stdin"] = *text;
   }
+  if (!options.screenshot.empty()) body["capture_screenshot"] = true;
   return json::serialize(body);
+}
+
+// The picture of an execution; its notes say why there is none.
+Status save_picture(const json::object& execution, const std::string& file) {
+  const json::value* found = execution.if_contains("screenshot");
+  if (found == nullptr || !found->is_string())
+    return Error{.code = Code::unavailable, .message = "there is no picture of its screen"};
+  const std::string bytes = from_base64(std::string_view(found->as_string()));
+  const Fd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!out || ::write(out.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+    return Error::from_errno("writing '" + file + "'");
+  return ok();
 }
 
 int failed_by(const Error& error, int signal) {
@@ -114,6 +129,9 @@ int run(const RunOptions& options) {
   if (options.json) std::printf("%s\n", json::serialize(printer.execution()).c_str());
   else printer.explain();
   std::fflush(stdout);
+  if (!options.screenshot.empty())
+    if (Status saved = save_picture(printer.execution(), options.screenshot); !saved)
+      return refuse(saved.error(), kOurFailure);
   return *exit_code;
 }
 

@@ -41,6 +41,7 @@ constexpr const char* kRun = R"(Examples:
   vitrine run -c 'import numpy; numpy.eye(2)'    the last expression is shown, as at a prompt
   echo 'print(input())' | vitrine run - --stdin names.txt
   vitrine run job.py --json | jq .usage
+  vitrine run game.py --screenshot game.png  a picture of its windows, also of one that never ends
   vitrine run --with polars job.py           installs it for this run; later ones find it there
 
 Uses --url, $VITRINE_URL, or a server on 127.0.0.1:8000; without any, starts a private one for this
@@ -179,6 +180,9 @@ int parse_and_run(int argc, char** argv) {
   run_command.add_option("FILE", running.file, "Python file; - = standard input");
   run_command.add_option("-c", running.code, "the code itself");
   run_command.add_option("--stdin", running.stdin_file, "file the code reads as its input; -");
+  run_command
+      .add_option("--screenshot", running.screenshot, "put a picture of its screen there, as PNG")
+      ->option_text("FILE");
   run_command.add_flag("--json", running.json, "print the execution as JSON, and nothing else");
   add_target(run_command, running.target);
   run_command.footer(kRun);
