@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from conftest import colour, is_blank, seen, shot
+from conftest import colour, is_blank, opened, seen, shot
 from programs import Program, programs
-from served import Server, Session
+from served import BUILD, Server, Session
 
 
 def check(program: Program, execution: dict) -> None:
@@ -146,3 +148,21 @@ def test_metrics_count_pictures(server: Server, session: Session) -> None:
     assert (
         after["vitrine_screenshot_seconds_count"] >= before["vitrine_screenshot_seconds_count"] + 2
     )
+
+
+def test_the_command_line_puts_the_picture_into_a_file(server: Server, tmp_path: Path) -> None:
+    file = tmp_path / "red.png"
+    code = (
+        "import tkinter\nr = tkinter.Tk(); r.geometry('200x100+0+0'); r['bg'] = 'red'\nr.mainloop()"
+    )
+    command = [BUILD / "bin" / "vitrine", "run", "-c", code, "--screenshot", str(file)]
+    done = subprocess.run(
+        [*command, "--url", f"http://127.0.0.1:{server.port}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 0, done
+    assert colour(opened(file.read_bytes()), 50, 50) == (255, 0, 0)

@@ -180,6 +180,7 @@ EGRESS = {
     "connect": b"\0CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n",
     "get": b"\0GET http://example.org/a?b HTTP/1.1\r\nHost: x\r\nConnection: a, b\r\n\r\n",
     "post": b"\0POST http://[2001:db8::1]:80/ HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc",
+    "many": b"\0GET http://a.org/ HTTP/1.1\r\n" + b"A: b\r\n" * 100 + b"\r\n",
     "bare": b"\0GET http://a.org/ HTTP/1.1\nA: b\r\n\r\n",
     "rule": b"\1*.example.org:8443",
     "rule_v6": b"\1[2001:db8::1]:443",
