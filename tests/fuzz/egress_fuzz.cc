@@ -30,7 +30,7 @@ void check_head(const egress::Request& request) {
   const auto parsed = egress::parse_request(again);
   const auto* same = std::get_if<egress::Request>(&parsed);
   // With the headers we add it may be beyond what is taken from a client.
-  const auto headers = std::ranges::count(head, '\n') - 2;
+  const auto headers = std::count(head.begin(), head.end(), '\n') - 2;
   if (again.size() > egress::kMaxHead || headers > 100) return;
   require(same != nullptr && same->head == head, "it means the same when it is read again");
   require(same->body == request.body, "its body is as long");
