@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 
 #include "api/problem.h"
 #include "api/screen_requests.h"
 #include "api/text.h"
+#include "session/changes.h"
 
 namespace vitrine::api {
 
@@ -22,8 +24,15 @@ constexpr auto kLook = std::chrono::milliseconds(5);
 constexpr auto kStill = std::chrono::milliseconds(20);
 constexpr std::size_t kMaxTitles = 20;  // in an error
 
+// Pictures that are being taken at once: a large screen has 64 MiB.
+constexpr int kPictures = 4;
+
 struct Screens {
+  explicit Screens(session::Registry& sessions) : registry(sessions) {}
+
   session::Registry& registry;
+  int pictures = 0;
+  std::unique_ptr<session::Changes> changes = {};
 
   Task<void> screenshot(Exchange& exchange);
   Task<void> windows(Exchange& exchange);
@@ -32,7 +41,9 @@ struct Screens {
   Task<std::shared_ptr<Session>> session_of(Exchange& exchange);
   Task<void> send(Exchange& exchange, display::Frame frame, display::Finish finish,
                   std::vector<std::string> notes, Capture::Result result, Clock::time_point asked);
-  Task<Result<display::Look>> look(View view, const PictureQuery& query, display::Frame& frame);
+  Task<Result<display::Look>> look(std::shared_ptr<Session> session, View view,
+                                   const PictureQuery& query, display::Frame& frame);
+  Task<void> take_picture(Exchange& exchange, std::shared_ptr<Session> session, PictureQuery query);
 };
 
 std::string header_text(const std::vector<std::string>& notes) {
@@ -125,18 +136,22 @@ Task<std::shared_ptr<Session>> Screens::session_of(Exchange& exchange) {
 }
 
 // One look, or as many as it takes until nothing has changed for a moment.
-Task<Result<display::Look>> Screens::look(View view, const PictureQuery& query,
-                                          display::Frame& frame) {
-  const auto latest = Clock::now() + query.most;
+Task<Result<display::Look>> Screens::look(std::shared_ptr<Session> session, View view,
+                                          const PictureQuery& query, display::Frame& frame) {
+  auto began = Clock::now();
+  const auto latest = began + query.most;
   Result<display::Look> last = view->framebuffer.read(frame);
   auto changed = Clock::now();
   asio::steady_timer timer(co_await asio::this_coro::executor);
   while (query.wait_still && last) {
     const auto now = Clock::now();
     if (now >= latest || (!last->blank && now - changed >= kStill)) break;
-    timer.expires_after(kLook);
+    timer.expires_after(std::max<Clock::duration>(kLook, display::thrifty(now - began)));
     boost::system::error_code ignored;
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    if (session->ended)
+      co_return Error{.code = Code::not_found, .message = "the session was deleted"};
+    began = Clock::now();
     Result<display::Look> next = view->framebuffer.read(frame);
     if (next && next->hash != last->hash) changed = Clock::now();
     last = std::move(next);
@@ -159,13 +174,28 @@ Task<void> Screens::send(Exchange& exchange, display::Frame frame, display::Fini
 }
 
 Task<void> Screens::screenshot(Exchange& exchange) {
-  const auto asked = Clock::now();
   std::shared_ptr<Session> session = co_await session_of(exchange);
   if (!session) co_return;
   const auto read = read_picture_query(exchange.query);
   if (const auto* problem = std::get_if<Problem>(&read))
     co_return co_await respond(exchange, *problem);
-  const PictureQuery& query = std::get<PictureQuery>(read);
+  if (!changes) changes = std::make_unique<session::Changes>(co_await asio::this_coro::executor);
+  while (pictures >= kPictures) co_await changes->wait();
+  struct Taking {
+    Screens& of;
+    explicit Taking(Screens& one) : of(one) { ++of.pictures; }
+    ~Taking() {
+      --of.pictures;
+      of.changes->tell();
+    }
+  } taking(*this);
+  if (session->ended) co_return co_await respond(exchange, not_found());
+  co_await take_picture(exchange, session, std::get<PictureQuery>(read));
+}
+
+Task<void> Screens::take_picture(Exchange& exchange, std::shared_ptr<Session> session,
+                                 PictureQuery query) {
+  const auto asked = Clock::now();
   std::vector<std::string> notes;
   if (auto how = session->screen.take_death())
     notes.push_back("the X server ended (" + *how + "), and every window with it");
@@ -173,7 +203,8 @@ Task<void> Screens::screenshot(Exchange& exchange) {
   display::Frame frame;
   bool blank = true;
   if (opened) {
-    Result<display::Look> seen = co_await look(*opened, query, frame);
+    Result<display::Look> seen = co_await look(session, *opened, query, frame);
+    if (session->ended) co_return co_await respond(exchange, not_found());
     if (!seen) {
       if (registry.on_picture) registry.on_picture(Capture::Result::failed, Clock::now() - asked);
       co_return co_await respond(exchange, picture_problem(seen.error()));
@@ -272,6 +303,11 @@ Task<void> Screens::input(Exchange& exchange) {
   std::shared_ptr<Session> session = co_await session_of(exchange);
   if (!session) co_return;
   Result<std::string> text = co_await exchange.body(kMaxBody);
+  if (!text && text.error().code == Code::over_limit) {
+    const Problem problem = make_problem(http::status::payload_too_large, "too_large",
+                                         "the body is larger than 1 MiB", "send fewer events");
+    co_return co_await respond(exchange, problem);
+  }
   if (!text) co_return co_await respond(exchange, problem_of(text.error()));
   auto parsed = parse_object(*text, EmptyBody::is_error);
   if (auto* problem = std::get_if<Problem>(&parsed)) co_return co_await respond(exchange, *problem);
@@ -312,7 +348,7 @@ Task<void> Screens::input(Exchange& exchange) {
 }  // namespace
 
 void add_screen_routes(Router& router, session::Registry& registry) {
-  auto screens = std::make_shared<Screens>(Screens{registry});
+  auto screens = std::make_shared<Screens>(registry);
   const auto add = [&](http::verb method, const char* pattern, const char* summary,
                        Task<void> (Screens::*member)(Exchange&)) {
     router.add({method, pattern, summary, Access::ordinary,

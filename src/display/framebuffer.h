@@ -7,6 +7,8 @@
 //            alone; what is missing is an error.
 #pragma once
 
+#include <chrono>
+
 #include "base/fd.h"
 #include "display/frame.h"
 
@@ -17,6 +19,12 @@ struct Look {
   std::uint64_t hash = 0;  // of all pixels: equal ones are equal screens
   bool blank = false;      // nothing but the background
 };
+
+// The least pause after a look that took `cost`: looking happens on the thread that serves everybody,
+// and a large screen costs milliseconds.
+inline std::chrono::steady_clock::duration thrifty(std::chrono::steady_clock::duration cost) {
+  return 8 * cost;
+}
 
 class Framebuffer {
  public:

@@ -15,6 +15,11 @@ constexpr auto kRepaint = std::chrono::milliseconds(30);
 constexpr std::uint64_t kMaxBytes = 64ull << 20;
 constexpr std::uint32_t kPiece = 256 * 1024;  // bytes asked at once
 
+bool is_too_large(std::uint32_t width, std::uint32_t height) {
+  return width > wire::screen::kMaxSide || height > wire::screen::kMaxSide ||
+         std::uint64_t{width} * height * 4 > kMaxBytes;
+}
+
 Picture refused(std::uint32_t number, std::string text) {
   return {number, wire::screen::Refused{std::move(text), std::nullopt}, Fd()};
 }
@@ -73,6 +78,13 @@ std::optional<Picture> Capture::advance(Clock::time_point now) {
     return refused(wanted.number, "this display cannot show covered windows");
   }
   if (!redirected_) {
+    // Its pixels are made when it is redirected: look before that whether they would be too many.
+    const Reply<xcb_get_geometry_reply_t> window(
+        xcb_get_geometry_reply(x_, xcb_get_geometry(x_, wanted.window), nullptr));
+    if (!window || is_too_large(window->width, window->height)) {
+      waiting_.pop_front();
+      return refused(wanted.number, window ? "the window is too large" : "there is no such window");
+    }
     xcb_composite_redirect_window(x_, wanted.window, XCB_COMPOSITE_REDIRECT_AUTOMATIC);
     redirected_ = true;
     ready_ = now + kRepaint;
@@ -103,9 +115,7 @@ Picture Capture::take(const Wanted& wanted) {
   if (size && (size->depth == 24 || size->depth == 32)) {
     const std::uint32_t width = size->width;
     const std::uint32_t height = size->height;
-    if (width > wire::screen::kMaxSide || height > wire::screen::kMaxSide ||
-        std::uint64_t{width} * height * 4 > kMaxBytes)
-      picture = refused(wanted.number, "the window is too large");
+    if (is_too_large(width, height)) picture = refused(wanted.number, "the window is too large");
     else if (Fd pixels = read_pixels(x_, pixmap, width, height))
       picture = {wanted.number, wire::screen::Captured{width, height}, std::move(pixels)};
   }

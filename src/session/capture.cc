@@ -54,7 +54,9 @@ Task<void> Capture::find_view() {
 
 // False if there was nothing to see.
 bool Capture::look() {
+  const auto began = Clock::now();
   vitrine::Result<display::Look> now = view_->framebuffer.read(frame_);
+  look_cost_ = Clock::now() - began;
   if (!now) {
     notes.push_back("screenshot: " + now.error().message);
     view_.reset();
@@ -113,10 +115,11 @@ void Capture::judge_running(Clock::time_point now) {
 }
 
 Capture::Clock::duration Capture::pause(Clock::time_point now) const {
-  if (painted_at_) return kLook;
+  const auto least = display::thrifty(look_cost_);
+  if (painted_at_) return std::max<Clock::duration>(kLook, least);
   // A screen on which nothing has happened for long is looked at less often.
   const auto unchanged = now - changed_;
-  return std::clamp<Clock::duration>(unchanged / 32, kLookRunning, 50ms);
+  return std::max(std::clamp<Clock::duration>(unchanged / 32, kLookRunning, 50ms), least);
 }
 
 Task<void> Capture::run() {
