@@ -116,6 +116,22 @@ json::object schema_session() {
            {"limits", json::object{{"type", "object"}, {"properties", std::move(limits)}}}}}};
 }
 
+json::object schema_recording() {
+  const auto whole = [](int least, int most, int otherwise) {
+    return json::object{
+        {"type", "integer"}, {"minimum", least}, {"maximum", most}, {"default", otherwise}};
+  };
+  return {{"type", "object"},
+          {"additionalProperties", false},
+          {"properties",
+           json::object{{"fps", whole(1, 60, 15)},
+                        {"format", json::object{{"type", "string"},
+                                                {"enum", json::array{"mp4", "webm", "gif", "apng"}},
+                                                {"default", "mp4"}}},
+                        {"max_seconds", whole(1, 3600, 300)},
+                        {"max_mb", whole(1, 1024, 64)}}}};
+}
+
 // {path...} is {path} to OpenAPI.
 std::string plain(std::string pattern) {
   if (const auto dots = pattern.find("...}"); dots != std::string::npos) pattern.erase(dots, 3);
@@ -157,6 +173,8 @@ std::string openapi_json(const Router& router, const std::string& version) {
                                                              "application/problem+json"}}}}}};
     if (route.method == http::verb::post && pattern == "/v1/sessions")
       operation["requestBody"] = body("Session");
+    if (route.method == http::verb::post && pattern.ends_with("/recordings"))
+      operation["requestBody"] = body("Recording");
     if (pattern.ends_with("/exec")) operation["requestBody"] = body("Exec");
     if (pattern.ends_with("/screenshot"))
       for (const char* name : {"region", "window", "format", "scale", "wait", "max_ms", "cursor"})
@@ -173,6 +191,7 @@ std::string openapi_json(const Router& router, const std::string& version) {
       {"paths", std::move(paths)},
       {"components", json::object{{"schemas", json::object{{"Execution", schema_execution()},
                                                            {"Exec", schema_exec()},
+                                                           {"Recording", schema_recording()},
                                                            {"Session", schema_session()}}}}}});
 }
 

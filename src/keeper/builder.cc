@@ -557,7 +557,7 @@ void wait_for_keeper(int control) {
                     std::pair{config.image_tree, 5},     std::pair{config.runtime_tree, 6},
                     std::pair{config.screen_program, 7}, std::pair{config.display_filter, 8},
                     std::pair{config.layers_tree, 9},    std::pair{config.wheels_tree, 10}};
-  constexpr int kFree = 9;
+  constexpr int kFree = 3 + static_cast<int>(std::tuple_size_v<decltype(places)>);
   for (auto& [from, to] : places)
     if (from >= 0 && (from = ::fcntl(from, F_DUPFD_CLOEXEC, kFree)) < 0) ::_exit(125);
   for (const auto& [from, to] : places)

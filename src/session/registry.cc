@@ -335,6 +335,7 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
   if (session->busy()) session->died(Death{.cause = Cause::killed, .code = 9});
   session->disconnect();
   session->screen.forget();
+  if (on_display_ended) on_display_ended(session->id);
   backend::KeeperReply reply = co_await keeper_.call(wire::Reset{session->engine, files});
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
@@ -427,8 +428,10 @@ void Registry::on_event(const wire::Event& event) {
     return;
   }
   if (const auto* ended = std::get_if<wire::DisplayDied>(&event)) {
-    if (auto found = by_engine_.find(ended->session); found != by_engine_.end())
+    if (auto found = by_engine_.find(ended->session); found != by_engine_.end()) {
       found->second->display_died(ended->detail);
+      if (on_display_ended) on_display_ended(found->second->id);
+    }
     return;
   }
   const auto& died = std::get<wire::Died>(event);
