@@ -251,10 +251,10 @@ def test_the_oldest_films_make_room(start_server: Callable[..., Server]) -> None
     session = server.create()
     session.call("POST", "/recordings", {"max_mb": 2}).is_problem(422, "invalid_field")
     noise = (
-        "import tkinter, os, base64, time\nr = tkinter.Tk()\nr.geometry('600x600+0+0')\n"
+        "import tkinter, os, time\nr = tkinter.Tk()\nr.geometry('600x600+0+0')\n"
         "l = tkinter.Label(r); l.pack()\nend = time.time() + 2\nwhile time.time() < end:\n"
         " d = b'P6 600 600 255 ' + os.urandom(600*600*3)\n"
-        " p = tkinter.PhotoImage(data=d); l.configure(image=p); r.update()"
+        " p = tkinter.PhotoImage(data=d); l.configure(image=p); r.update()\nr.destroy()"
     )
     made = []
     for _ in range(3):
