@@ -49,7 +49,8 @@ bool grows_playable(encoder::Format format) {
 }
 
 std::string file_name(const Recording& one) {
-  return "recording-" + one.id.substr(0, 8) + "." + std::string(encoder::to_string(one.wish.format));
+  return "recording-" + one.id.substr(0, 8) + "." +
+         std::string(encoder::to_string(one.wish.format));
 }
 
 json::value or_null(const std::string& text) {
@@ -78,8 +79,7 @@ json::object RecordingRoutes::shown(const Recording& one) const {
 }
 
 Task<Film> RecordingRoutes::film_of(Exchange& exchange) {
-  Film found =
-      recordings.find(exchange.parameters[0], exchange.parameters[1], *exchange.identity);
+  Film found = recordings.find(exchange.parameters[0], exchange.parameters[1], *exchange.identity);
   if (!found) {
     co_await respond(exchange, not_found());
     co_return nullptr;
@@ -93,8 +93,8 @@ display::Wish read_wish(Fields& fields, std::uint64_t most_mb) {
   display::Wish wish;
   const std::string format =
       fields.choice("format", {"mp4", "webm", "gif", "apng"}).value_or("mp4");
-  for (const auto known : {encoder::Format::mp4, encoder::Format::webm, encoder::Format::apng,
-                           encoder::Format::gif})
+  for (const auto known :
+       {encoder::Format::mp4, encoder::Format::webm, encoder::Format::apng, encoder::Format::gif})
     if (encoder::to_string(known) == format) wish.format = known;
   wish.fps = static_cast<std::uint32_t>(fields.whole("fps", 1, encoder::kMaxFps).value_or(15));
   wish.max_seconds =
@@ -121,9 +121,8 @@ Task<void> RecordingRoutes::start(Exchange& exchange) {
   if (session->death)
     co_return co_await respond(exchange, session_dead("its screen cannot be recorded"));
   if (auto refusal = recordings.refuses(*exchange.identity)) {
-    const http::status status = refusal->code == "no_capacity"
-                                    ? http::status::service_unavailable
-                                    : http::status::too_many_requests;
+    const http::status status = refusal->code == "no_capacity" ? http::status::service_unavailable
+                                                               : http::status::too_many_requests;
     const Problem problem = make_problem(status, refusal->code, refusal->detail, refusal->remedy,
                                          refusal->retry_after_s);
     co_return co_await respond(exchange, problem);
@@ -167,11 +166,11 @@ Task<void> RecordingRoutes::get(Exchange& exchange) {
   Film film = co_await film_of(exchange);
   if (!film) co_return;
   if (film->is_running() && !grows_playable(film->wish.format)) {
-    const Problem problem = make_problem(
-        http::status::conflict, "still_recording",
-        "a " + std::string(encoder::to_string(film->wish.format)) +
-            " can be downloaded only when it has ended",
-        "POST .../stop first; mp4 and webm can be downloaded while they are recorded");
+    const Problem problem =
+        make_problem(http::status::conflict, "still_recording",
+                     "a " + std::string(encoder::to_string(film->wish.format)) +
+                         " can be downloaded only when it has ended",
+                     "POST .../stop first; mp4 and webm can be downloaded while they are recorded");
     co_return co_await respond(exchange, problem);
   }
   Result<Fd> file = recordings.film(*film);

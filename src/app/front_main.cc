@@ -58,10 +58,10 @@ struct FrontOptions {
   std::vector<std::string> hosts;
   std::uint32_t history = 1000;
   std::uint64_t recordings_mb = 2048;  // of films that ended; the oldest go first
-  std::string reward = "openenv";  // none, openenv, or a file of rules
-  std::string policy = "native";   // of sessions that name none
-  std::string network = "on";      // off = only installations of packages have one
-  std::string packages;            // file of app/package_settings.h; "" = no packages
+  std::string reward = "openenv";      // none, openenv, or a file of rules
+  std::string policy = "native";       // of sessions that name none
+  std::string network = "on";          // off = only installations of packages have one
+  std::string packages;                // file of app/package_settings.h; "" = no packages
 };
 
 void log_line(const std::string& text) {

@@ -16,9 +16,11 @@ using namespace boost::asio::experimental::awaitable_operators;
 Recorder::Recorder(asio::any_io_executor executor, Fd socket)
     : socket_(std::move(executor), socket.release()) {}
 
-Task<Result<std::shared_ptr<Recorder>>> Recorder::start(
-    asio::any_io_executor executor, backend::KeeperLink& keeper, std::uint64_t session,
-    std::shared_ptr<View> view, const Fd& film, Wish wish) {
+Task<Result<std::shared_ptr<Recorder>>> Recorder::start(asio::any_io_executor executor,
+                                                        backend::KeeperLink& keeper,
+                                                        std::uint64_t session,
+                                                        std::shared_ptr<View> view, const Fd& film,
+                                                        Wish wish) {
   const wire::Request request = wire::StartEncoder{session};
   backend::KeeperReply reply = co_await keeper.call(request);
   std::vector<Fd> fds = std::move(reply.fds);

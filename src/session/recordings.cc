@@ -65,8 +65,8 @@ void read_facts(const std::string& text, Recording& one) {
   };
   std::string format;
   word("format", format);
-  for (const auto known : {encoder::Format::mp4, encoder::Format::webm, encoder::Format::apng,
-                           encoder::Format::gif})
+  for (const auto known :
+       {encoder::Format::mp4, encoder::Format::webm, encoder::Format::apng, encoder::Format::gif})
     if (encoder::to_string(known) == format) one.wish.format = known;
   number("max_seconds", one.wish.max_seconds);
   number("max_bytes", one.wish.max_bytes);
@@ -247,8 +247,8 @@ Task<void> Recordings::follow(std::shared_ptr<Recording> one) {
       std::string detail = stopped->detail;
       // Nobody asked from here: then the keeper did, which ends encoders with their session.
       if (stopped->reason == encoder::Reason::asked)
-        std::tie(reason, detail) =
-            one->asked.value_or(std::pair<std::string, std::string>("session_ended", kSessionEnded));
+        std::tie(reason, detail) = one->asked.value_or(
+            std::pair<std::string, std::string>("session_ended", kSessionEnded));
       ended(*one, reason, detail);
     } else if (const auto* progress = std::get_if<encoder::Progress>(&*reply)) {
       one->progress = *progress;
@@ -320,10 +320,10 @@ void Recordings::make_room() {
     return std::tie(a->started_at, a->id) < std::tie(b->started_at, b->id);
   });
   while (!kept.empty() && (total > limits_.kept_bytes || kept.size() > limits_.kept)) {
-    const auto greedy = std::ranges::max_element(
-        of_owner, {}, [](const auto& entry) { return entry.second; });
-    const auto oldest = std::ranges::find_if(
-        kept, [&](const auto& one) { return one->owner == greedy->first; });
+    const auto greedy =
+        std::ranges::max_element(of_owner, {}, [](const auto& entry) { return entry.second; });
+    const auto oldest =
+        std::ranges::find_if(kept, [&](const auto& one) { return one->owner == greedy->first; });
     if (oldest == kept.end()) {
       of_owner.erase(greedy);
       continue;

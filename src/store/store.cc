@@ -25,7 +25,15 @@ constexpr std::size_t kMaxPending = 512;  // changes in the log
 constexpr std::size_t kMaxPendingBytes = 4u << 20;
 constexpr std::size_t kMaxLog = 64u << 20;
 
-enum class Change : std::uint8_t { put_session, set_state, set_engine, begin, finish, put_recording, drop_recording };
+enum class Change : std::uint8_t {
+  put_session,
+  set_state,
+  set_engine,
+  begin,
+  finish,
+  put_recording,
+  drop_recording
+};
 
 wire::Writer change(Change kind) {
   wire::Writer out;

@@ -284,9 +284,7 @@ def test_nobody_else_finds_a_film(start_server: Callable[..., Server], tmp_path:
     tokens.chmod(0o600)
     if os.geteuid() == 0:
         os.chown(tokens, FRONT_UID, FRONT_UID)
-    server = start_server(
-        directory=directory, front=("--tokens", str(tokens), "--auth", "token")
-    )
+    server = start_server(directory=directory, front=("--tokens", str(tokens), "--auth", "token"))
 
     def call(who: str, method: str, path: str, body: Any = None) -> Answer:
         token = secrets.get(who, server.token)

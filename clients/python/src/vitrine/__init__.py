@@ -12,8 +12,8 @@ Adapters are modules of their own: `vitrine.openenv`, `vitrine.langchain`, `vitr
 """
 
 from .async_files import AsyncFiles
-from .async_screen import AsyncRecording
 from .async_sandbox import AsyncSandbox, run_async
+from .async_screen import AsyncRecording
 from .calls import Display, FileInfo, Limits, SessionInfo
 from .errors import (
     BadRequest,

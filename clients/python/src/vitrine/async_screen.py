@@ -93,7 +93,7 @@ class AsyncScreen:
         max_seconds: int | None = None,
         max_mb: int | None = None,
     ) -> AsyncIterator[AsyncRecording]:
-        """Records while its block runs, and writes the film to `to`. The format is that of the name."""
+        """Records while its block runs, and writes the film to `to`; its name tells the format."""
         recording = await self.start_recording(
             fps=fps, format=format or format_of(to), max_seconds=max_seconds, max_mb=max_mb
         )

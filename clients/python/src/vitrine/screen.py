@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session's screen: pictures, windows, input, recordings. `async_screen` has the same to be awaited."""
+"""A session's screen: pictures, windows, input, recordings."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Screen:
         max_seconds: int | None = None,
         max_mb: int | None = None,
     ) -> Iterator[Recording]:
-        """Records while its block runs, and writes the film to `to`. The format is that of the name.
+        """Records while its block runs, and writes the film to `to`; its name tells the format.
 
         >>> with box.record("demo.mp4"):
         ...     box.run(code)
