@@ -256,4 +256,5 @@ def parse_windows(given: Mapping[str, Any]) -> list[Window]:
 
 def parse_recording(given: Mapping[str, Any]) -> RecordingInfo:
     names = [field.name for field in dataclasses.fields(RecordingInfo)]
-    return RecordingInfo(**{name: given.get(name) for name in names})
+    values: dict[str, Any] = {name: given.get(name) for name in names}
+    return RecordingInfo(**values)
