@@ -53,6 +53,8 @@ json::object schema_execution() {
            {"notes", json::object{{"type", "array"}}},
            {"screenshot", json::object{{"type", json::array{"string", "null"}},
                                        {"description", "base64 PNG; only when asked for"}}},
+           {"frames", json::object{{"type", "array"},
+                                   {"description", "pictures while it ran; only when asked for"}}},
            {"usage", json::object{{"type", "object"}}},
            {"network", json::object{{"type", "array"}, {"items", schema_network_entry()}}},
            {"network_omitted", json::object{{"type", "integer"}}}}}};
@@ -72,6 +74,10 @@ json::object schema_exec() {
                                                    {"description",
                                                     "a picture of the screen, as base64 PNG in "
                                                     "`screenshot`"}}},
+               {"capture", json::object{{"type", "object"},
+                                        {"description",
+                                         "pictures while it runs: every_ms or on_change, max; "
+                                         "docs/display.md"}}},
                {"render_timeout", json::object{{"type", "number"}}},
                {"display_time", json::object{{"type", "number"}}},
                {"on_disconnect", json::object{{"type", "string"},

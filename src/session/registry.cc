@@ -220,7 +220,12 @@ void Registry::ended(Execution& execution) {
   if (execution.record.id.empty()) execution.record.id = new_id();
   ++counters_.outcomes[static_cast<std::size_t>(execution.record.outcome)];
   if (is_kept(execution)) {
+    // Pictures on the way are for whoever asked: too large for a history.
+    auto frames = std::exchange(execution.record.frames, {});
+    const bool wanted = std::exchange(execution.record.wants_frames, false);
     Status stored = store_.finish_execution(execution.record.id, to_json_(execution.record));
+    execution.record.frames = std::move(frames);
+    execution.record.wants_frames = wanted;
     if (!stored)
       execution.record.notes.push_back("this result could not be stored: " +
                                        stored.error().message);
