@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -35,7 +36,9 @@ def test_a_picture_whenever_the_screen_changes(session: Session) -> None:
     times = [one["at_ms"] for one in frames]
     offsets = [one["stdout_offset"] for one in frames]
     assert times == sorted(times) and times[-1] >= 800
-    assert offsets == sorted(offsets) and offsets[-1] >= len("#ff0000\n#00ff00\n") and not offsets[0]
+    assert (
+        offsets == sorted(offsets) and offsets[-1] >= len("#ff0000\n#00ff00\n") and not offsets[0]
+    )
     assert all(one["line"] is None for one in frames)
     again = session.call("GET", f"/executions/{execution['id']}").json
     assert "frames" not in again, "pictures are not kept in the history"
@@ -46,7 +49,7 @@ def test_pictures_at_a_steady_pace_up_to_a_number(session: Session) -> None:
 
     frames = execution["frames"]
     assert len(frames) == 4
-    assert all(b["at_ms"] - a["at_ms"] >= 25 for a, b in zip(frames, frames[1:], strict=False))
+    assert all(b["at_ms"] - a["at_ms"] >= 25 for a, b in pairwise(frames))
 
 
 def test_both_kinds_of_pictures_at_once(session: Session) -> None:
