@@ -4,10 +4,9 @@
 #include <unistd.h>
 
 #include <boost/json.hpp>
-#include <cstring>
 
 #include "api/problem.h"
-#include "api/range.h"
+#include "api/send_file.h"
 #include "api/tar.h"
 #include "api/text.h"
 
@@ -20,7 +19,6 @@ using session::Session;
 
 namespace {
 
-constexpr std::size_t kBlock = 128 * 1024;
 constexpr int kMaxDepth = 32;
 constexpr std::size_t kMaxEntries = 100'000;
 
@@ -41,22 +39,6 @@ struct FileRoutes {
   Task<Result<std::vector<wire::FilesListed::Entry>>> entries_of(Session& session,
                                                                  std::string path);
 };
-
-// Bytes [at, at+size) of a file that may shrink or grow meanwhile: what is missing is sent as zeros,
-// since the length is promised already.
-Task<bool> send_bytes(Exchange& exchange, int file, std::uint64_t at, std::uint64_t size) {
-  std::string block;
-  while (size > 0) {
-    block.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, size)));
-    const ssize_t got = ::pread(file, block.data(), block.size(), static_cast<off_t>(at));
-    if (got > 0) block.resize(static_cast<std::size_t>(got));
-    else std::memset(block.data(), 0, block.size());
-    if (!co_await exchange.write(block)) co_return false;
-    at += block.size();
-    size -= block.size();
-  }
-  co_return true;
-}
 
 Task<std::shared_ptr<Session>> FileRoutes::session_of(Exchange& exchange) {
   std::shared_ptr<Session> session = registry.find(exchange.parameters[0], *exchange.identity);
@@ -95,30 +77,7 @@ Task<void> FileRoutes::get(Exchange& exchange) {
     co_return co_await respond(exchange,
                                make_problem(http::status::internal_server_error, "internal",
                                             "the keeper sent no file", "try again"));
-  std::vector<Header> headers{{"Content-Disposition", disposition(path)},
-                              {"Accept-Ranges", "bytes"},
-                              {"X-Content-Type-Options", "nosniff"},
-                              {"Cache-Control", "no-store"}};
-  std::uint64_t first = 0;
-  std::uint64_t size = opened->size;
-  http::status status = http::status::ok;
-  if (auto range = read_range(exchange.header("Range"), opened->size)) {
-    if (range->unsatisfiable) {
-      Problem problem = make_problem(http::status::range_not_satisfiable, "range_not_satisfiable",
-                                     "the file has " + std::to_string(opened->size) + " bytes",
-                                     "ask for a range within it, or leave Range out");
-      problem.headers.emplace_back("Content-Range", "bytes */" + std::to_string(opened->size));
-      co_return co_await respond(exchange, problem);
-    }
-    first = range->first;
-    size = range->last - range->first + 1;
-    status = http::status::partial_content;
-    headers.emplace_back("Content-Range", "bytes " + std::to_string(range->first) + "-" +
-                                              std::to_string(range->last) + "/" +
-                                              std::to_string(opened->size));
-  }
-  co_await exchange.stream(status, "application/octet-stream", size, headers);
-  if (co_await send_bytes(exchange, fds[0].get(), first, size)) co_await exchange.finish();
+  co_await send_file(exchange, fds[0].get(), opened->size, path, "application/octet-stream");
 }
 
 Task<Result<std::uint64_t>> FileRoutes::receive(Exchange& exchange, int file) {

@@ -138,6 +138,25 @@ void read_session(Fields& fields, session::SessionSpec& spec) {
   read_network(fields, spec);
 }
 
+namespace {
+
+void read_strip(Fields& fields, std::optional<StripWish>& strip) {
+  const json::object* wish = fields.object("capture");
+  if (wish == nullptr) return;
+  Fields inner(*wish, "capture.");
+  strip.emplace();
+  if (auto every = inner.whole("every_ms", 20, 60'000))
+    strip->every = std::chrono::milliseconds(*every);
+  const bool on_change = inner.flag("on_change").value_or(false);
+  strip->most = static_cast<std::uint32_t>(inner.whole("max", 1, 100).value_or(20));
+  if (!inner.failed() && strip->every.has_value() == on_change)
+    inner.fail("every_ms", "exactly one of every_ms and on_change is needed",
+               "send {\"every_ms\": 200} or {\"on_change\": true}");
+  if (auto problem = inner.problem()) fields.adopt(std::move(*problem));
+}
+
+}  // namespace
+
 void read_exec(Fields& fields, ExecRequest& request) {
   auto code = fields.text("code", kMaxCode);
   if (!code) fields.fail("code", "it is missing", "send the Python code as a string in \"code\"");
@@ -147,6 +166,7 @@ void read_exec(Fields& fields, ExecRequest& request) {
   request.stdin_text = fields.text("stdin", kMaxStdin);
   read_environment(fields, request.env);
   request.capture_screenshot = fields.flag("capture_screenshot").value_or(false);
+  read_strip(fields, request.strip);
   if (auto seconds = fields.number("render_timeout", 0, 60))
     request.render_timeout = milliseconds(*seconds);
   if (auto seconds = fields.number("display_time", 0, 3600))

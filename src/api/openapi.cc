@@ -53,6 +53,8 @@ json::object schema_execution() {
            {"notes", json::object{{"type", "array"}}},
            {"screenshot", json::object{{"type", json::array{"string", "null"}},
                                        {"description", "base64 PNG; only when asked for"}}},
+           {"frames", json::object{{"type", "array"},
+                                   {"description", "pictures while it ran; only when asked for"}}},
            {"usage", json::object{{"type", "object"}}},
            {"network", json::object{{"type", "array"}, {"items", schema_network_entry()}}},
            {"network_omitted", json::object{{"type", "integer"}}}}}};
@@ -72,6 +74,10 @@ json::object schema_exec() {
                                                    {"description",
                                                     "a picture of the screen, as base64 PNG in "
                                                     "`screenshot`"}}},
+               {"capture", json::object{{"type", "object"},
+                                        {"description",
+                                         "pictures while it runs: every_ms or on_change, max; "
+                                         "docs/display.md"}}},
                {"render_timeout", json::object{{"type", "number"}}},
                {"display_time", json::object{{"type", "number"}}},
                {"on_disconnect", json::object{{"type", "string"},
@@ -116,6 +122,22 @@ json::object schema_session() {
            {"limits", json::object{{"type", "object"}, {"properties", std::move(limits)}}}}}};
 }
 
+json::object schema_recording() {
+  const auto whole = [](int least, int most, int otherwise) {
+    return json::object{
+        {"type", "integer"}, {"minimum", least}, {"maximum", most}, {"default", otherwise}};
+  };
+  return {{"type", "object"},
+          {"additionalProperties", false},
+          {"properties",
+           json::object{{"fps", whole(1, 60, 15)},
+                        {"format", json::object{{"type", "string"},
+                                                {"enum", json::array{"mp4", "webm", "gif", "apng"}},
+                                                {"default", "mp4"}}},
+                        {"max_seconds", whole(1, 3600, 300)},
+                        {"max_mb", whole(1, 1024, 64)}}}};
+}
+
 // {path...} is {path} to OpenAPI.
 std::string plain(std::string pattern) {
   if (const auto dots = pattern.find("...}"); dots != std::string::npos) pattern.erase(dots, 3);
@@ -157,6 +179,8 @@ std::string openapi_json(const Router& router, const std::string& version) {
                                                              "application/problem+json"}}}}}};
     if (route.method == http::verb::post && pattern == "/v1/sessions")
       operation["requestBody"] = body("Session");
+    if (route.method == http::verb::post && pattern.ends_with("/recordings"))
+      operation["requestBody"] = body("Recording");
     if (pattern.ends_with("/exec")) operation["requestBody"] = body("Exec");
     if (pattern.ends_with("/screenshot"))
       for (const char* name : {"region", "window", "format", "scale", "wait", "max_ms", "cursor"})
@@ -173,6 +197,7 @@ std::string openapi_json(const Router& router, const std::string& version) {
       {"paths", std::move(paths)},
       {"components", json::object{{"schemas", json::object{{"Execution", schema_execution()},
                                                            {"Exec", schema_exec()},
+                                                           {"Recording", schema_recording()},
                                                            {"Session", schema_session()}}}}}});
 }
 

@@ -95,6 +95,16 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
+namespace {
+
+std::string frame_fields(const StripFrame& frame) {
+  return "\"at_ms\":" + std::to_string(frame.at.count()) +
+         ",\"stdout_offset\":" + std::to_string(frame.out_offset) + ",\"line\":null,\"image\":\"" +
+         base64(*frame.png) + "\"";
+}
+
+}  // namespace
+
 std::string execution_json(const ExecRecord& record) {
   json::array results;
   for (const MimeBundle& bundle : record.results) results.push_back(bundle_object(bundle));
@@ -115,6 +125,12 @@ std::string execution_json(const ExecRecord& record) {
   if (record.wants_screenshot)
     out += ",\"screenshot\":" +
            (record.screenshot ? "\"" + base64(*record.screenshot) + "\"" : std::string("null"));
+  if (record.wants_frames) {
+    out += ",\"frames\":[";
+    for (std::size_t i = 0; i < record.frames.size(); ++i)
+      out += (i == 0 ? "{" : ",{") + frame_fields(record.frames[i]) + "}";
+    out += "]";
+  }
   out += ",\"notes\":" + json::serialize(notes);
   out += ",\"usage\":{\"wall_ms\":" + number(record.usage.wall_ms) +
          ",\"cpu_ms\":" + number(record.usage.cpu_ms) +
@@ -189,6 +205,9 @@ std::string event_json(const session::Event& event) {
     std::string operator()(const session::ScreenshotEvent& e) {
       return "{\"type\":\"screenshot\",\"data\":" +
              (e.png ? "\"" + base64(*e.png) + "\"" : std::string("null")) + "}";
+    }
+    std::string operator()(const session::FrameEvent& e) {
+      return "{\"type\":\"frame\"," + frame_fields(e.frame) + "}";
     }
     std::string operator()(const session::FinishedEvent&) { return ""; }
   };

@@ -23,6 +23,7 @@
 #include "api/openenv/routes.h"
 #include "api/per_identity.h"
 #include "api/problem.h"
+#include "api/recordings.h"
 #include "api/render.h"
 #include "api/server.h"
 #include "app/tokens.h"
@@ -56,10 +57,11 @@ struct FrontOptions {
   std::string auth = "auto";  // auto = token beyond loopback; token; none
   std::vector<std::string> hosts;
   std::uint32_t history = 1000;
-  std::string reward = "openenv";  // none, openenv, or a file of rules
-  std::string policy = "native";   // of sessions that name none
-  std::string network = "on";      // off = only installations of packages have one
-  std::string packages;            // file of app/package_settings.h; "" = no packages
+  std::uint64_t recordings_mb = 2048;  // of films that ended; the oldest go first
+  std::string reward = "openenv";      // none, openenv, or a file of rules
+  std::string policy = "native";       // of sessions that name none
+  std::string network = "on";          // off = only installations of packages have one
+  std::string packages;                // file of app/package_settings.h; "" = no packages
 };
 
 void log_line(const std::string& text) {
@@ -150,6 +152,8 @@ class Front {
         keeper_(context.get_executor(), Fd(kControl)),
         registry_(context.get_executor(), keeper_, store_,
                   [](const ExecRecord& record) { return api::execution_json(record); }),
+        recordings_(context.get_executor(), keeper_, store_, options_.data + "/recordings",
+                    {.kept_bytes = options_.recordings_mb << 20}),
         judge_(context.get_executor(), registry_, std::move(rules)),
         provisioner_(context.get_executor(), registry_, std::move(packages), std::move(layers)) {}
 
@@ -169,6 +173,7 @@ class Front {
   store::Store store_;
   backend::KeeperLink keeper_;
   session::Registry registry_;
+  session::Recordings recordings_;
   api::openenv::Judge judge_;
   session::Provisioner provisioner_;
   std::vector<std::unique_ptr<session::OwnedRegistry>> owned_;  // for adapters without identities
@@ -224,6 +229,7 @@ void Front::add_routes(std::uint64_t capacity) {
                                   api::openapi_json(router_, kVersion));
       });
   api::add_native_routes(router_, registry_, {.version = kVersion, .packages = &provisioner_});
+  api::add_recording_routes(router_, registry_, recordings_);
   api::add_per_identity(
       router_, server_->identities().all(), [&](api::Router& router, const Identity& identity) {
         auto executor = context_.get_executor();
@@ -289,6 +295,10 @@ Status Front::start() {
     metrics_.pictured(result, std::chrono::duration<double>(latency).count());
     if (result == session::Capture::Result::failed) log_line("warning front: a screenshot failed");
   };
+  registry_.on_display_ended = [this](const std::string& session) {
+    recordings_.display_ended(session);
+  };
+  if (Status opened = recordings_.open(); !opened) return opened;
   asio::co_spawn(context_, run(), asio::detached);
   return ok();
 }
@@ -341,6 +351,7 @@ Task<void> Front::run() {
 
 Task<void> Front::drain() {
   server_->stop();
+  co_await recordings_.finish_all();
   const auto latest = std::chrono::steady_clock::now() + kDrain;
   asio::steady_timer timer(context_);
   while (server_->busy() > 0 && std::chrono::steady_clock::now() < latest) {
@@ -358,6 +369,7 @@ int run(int argc, char** argv) {
   app.add_option("--auth", options.auth)->check(CLI::IsMember({"auto", "token", "none"}));
   app.add_option("--host", options.hosts);
   app.add_option("--history", options.history);
+  app.add_option("--recordings-mb", options.recordings_mb)->check(CLI::Range(1, 1 << 20));
   app.add_option("--reward", options.reward);
   app.add_option("--policy", options.policy)
       ->check(CLI::IsMember({"native", "restricted", "smolagents"}));

@@ -238,6 +238,8 @@ int serve(const ServeOptions& options) {
   words.insert(words.end(), {"--packages", packages->file, "--network", network});
   if (settings.values.contains("history"))
     words.insert(words.end(), {"--history", settings.values.at("history")});
+  if (settings.values.contains("recordings-mb"))
+    words.insert(words.end(), {"--recordings-mb", settings.values.at("recordings-mb")});
   if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});
   if (!tokens.empty()) words.insert(words.end(), {"--tokens", tokens});
   for (const std::string& host : settings.hosts) words.insert(words.end(), {"--host", host});

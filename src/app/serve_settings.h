@@ -32,6 +32,8 @@ inline constexpr std::array kSettings{
     Setting{"shells", Kind::whole, "N", "empty shells that wait behind them [16]", 1, 1000},
     Setting{"capacity", Kind::whole, "N", "sessions at most [2000]", 1, 100'000},
     Setting{"history", Kind::whole, "N", "executions kept per session [1000]", 1, 1'000'000},
+    Setting{"recordings-mb", Kind::whole, "MB", "films kept, the oldest go first [2048]", 1,
+            1 << 20},
     Setting{"auth", Kind::text, "auto|token|none",
             "who needs the token: those beyond loopback, "
             "all, nobody [auto]"},

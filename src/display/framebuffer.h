@@ -31,6 +31,7 @@ class Framebuffer {
   Framebuffer(Fd file, Geometry geometry) : file_(std::move(file)), geometry_(geometry) {}
 
   const Geometry& geometry() const { return geometry_; }
+  int file() const { return file_.get(); }  // for those who read it in another process
 
   // Reads everything into `frame` and says what it is. `unavailable` if the file is too short.
   // A frame that is being painted may be read half: two equal looks in a row are a whole one.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,12 @@ std::optional<Outcome> outcome_from(std::string_view name);
 
 enum class OnDisconnect : std::uint8_t { interrupt, keep_going };
 
+// Pictures of the screen while code runs.
+struct StripWish {
+  std::optional<std::chrono::milliseconds> every;  // none = whenever something has changed
+  std::uint32_t most = 20;
+};
+
 struct ExecRequest {
   std::string code;
   std::optional<std::string> stdin_text;
@@ -33,6 +40,7 @@ struct ExecRequest {
   std::chrono::milliseconds render_timeout{500};  // for painting, once the code has ended
   std::chrono::milliseconds display_time{3000};   // of a program that keeps painting
   std::size_t screenshot_bytes = 0;               // a larger PNG is made smaller; 0 = any size
+  std::optional<StripWish> strip;
 };
 
 using MimeBundle = std::vector<std::pair<std::string, std::string>>;  // type -> bytes
@@ -47,6 +55,12 @@ struct Usage {
   double wall_ms = 0;
   double cpu_ms = 0;
   std::uint64_t peak_memory_kb = 0;
+};
+
+struct StripFrame {
+  std::chrono::milliseconds at{};  // since the execution began
+  std::uint64_t out_offset = 0;    // bytes of stdout that had come by then
+  std::shared_ptr<const std::string> png;
 };
 
 struct ExecRecord {
@@ -68,6 +82,8 @@ struct ExecRecord {
   std::vector<std::string> notes;
   bool wants_screenshot = false;
   std::optional<std::string> screenshot = {};  // PNG
+  bool wants_frames = false;
+  std::vector<StripFrame> frames = {};
   Usage usage;
   std::optional<std::vector<NetworkEntry>> network = {};  // only of sessions that have one
   std::uint64_t network_omitted = 0;                      // entries beyond those

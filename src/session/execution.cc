@@ -71,6 +71,7 @@ void Execution::emit(Event event, std::size_t bytes) {
 }
 
 void Execution::add_output(Stream stream, std::string_view bytes) {
+  if (stream == Stream::out) out_bytes_ += bytes.size();
   std::string text = (stream == Stream::out ? out_ : err_).add(bytes);
   if (text.empty()) return;
   const std::size_t size = text.size();
@@ -129,6 +130,11 @@ void Execution::add_input(InputEvent input) {
 void Execution::add_screenshot(std::optional<std::string> png) {
   record.screenshot = png;
   emit(ScreenshotEvent{std::move(png)}, 0);
+}
+
+void Execution::add_frame(StripFrame frame) {
+  record.frames.push_back(frame);
+  emit(FrameEvent{std::move(frame)}, 0);
 }
 
 void Execution::finish() {

@@ -18,6 +18,7 @@
 #include "model/execution.h"
 #include "session/capture.h"
 #include "session/changes.h"
+#include "session/filmstrip.h"
 #include "session/output.h"
 #include "wire/messages.h"
 
@@ -52,10 +53,13 @@ struct InputEvent {
 struct ScreenshotEvent {
   std::optional<std::string> png;
 };
+struct FrameEvent {
+  StripFrame frame;
+};
 struct FinishedEvent {};
 
 using Event = std::variant<OutputEvent, ResultEvent, ErrorEvent, NoteEvent, InputEvent,
-                           ScreenshotEvent, FinishedEvent>;
+                           ScreenshotEvent, FrameEvent, FinishedEvent>;
 
 class Execution {
  public:
@@ -84,7 +88,9 @@ class Execution {
   void add_note(std::string text);
   void add_input(InputEvent input);
   void add_screenshot(std::optional<std::string> png);
-  void finish();  // flushes what was held back, then Finished
+  void add_frame(StripFrame frame);
+  std::uint64_t written() const { return out_bytes_; }  // on stdout so far
+  void finish();                                        // flushes what was held back, then Finished
 
   const ExecRequest request;
   ExecRecord record;
@@ -93,6 +99,7 @@ class Execution {
   bool watched = false;
   bool painted = false;              // the worker waits until the picture is taken
   std::shared_ptr<Capture> capture;  // while a picture is being taken
+  std::shared_ptr<Filmstrip> strip;  // while pictures on the way are
   struct Ending {
     Outcome outcome = Outcome::ok;
     int exit_code = 0;
@@ -114,6 +121,7 @@ class Execution {
   Output out_;
   Output err_;
   std::size_t result_bytes_ = 0;
+  std::uint64_t out_bytes_ = 0;  // that came on stdout
   std::size_t extra_ = 0;
   std::map<std::string, std::size_t> displays_;  // display_id -> its place in record.results
   std::size_t output_limit_;

@@ -220,7 +220,12 @@ void Registry::ended(Execution& execution) {
   if (execution.record.id.empty()) execution.record.id = new_id();
   ++counters_.outcomes[static_cast<std::size_t>(execution.record.outcome)];
   if (is_kept(execution)) {
+    // Pictures on the way are for whoever asked: too large for a history.
+    auto frames = std::exchange(execution.record.frames, {});
+    const bool wanted = std::exchange(execution.record.wants_frames, false);
     Status stored = store_.finish_execution(execution.record.id, to_json_(execution.record));
+    execution.record.frames = std::move(frames);
+    execution.record.wants_frames = wanted;
     if (!stored)
       execution.record.notes.push_back("this result could not be stored: " +
                                        stored.error().message);
@@ -335,6 +340,7 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
   if (session->busy()) session->died(Death{.cause = Cause::killed, .code = 9});
   session->disconnect();
   session->screen.forget();
+  if (on_display_ended) on_display_ended(session->id);
   backend::KeeperReply reply = co_await keeper_.call(wire::Reset{session->engine, files});
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
@@ -427,8 +433,10 @@ void Registry::on_event(const wire::Event& event) {
     return;
   }
   if (const auto* ended = std::get_if<wire::DisplayDied>(&event)) {
-    if (auto found = by_engine_.find(ended->session); found != by_engine_.end())
+    if (auto found = by_engine_.find(ended->session); found != by_engine_.end()) {
       found->second->display_died(ended->detail);
+      if (on_display_ended) on_display_ended(found->second->id);
+    }
     return;
   }
   const auto& died = std::get<wire::Died>(event);

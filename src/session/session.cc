@@ -206,6 +206,7 @@ Result<std::shared_ptr<Execution>> Session::execute(ExecRequest request) {
   execution->record.code = execution->request.code;
   execution->record.policy = spec.policy;
   execution->record.wants_screenshot = execution->request.capture_screenshot;
+  execution->record.wants_frames = execution->request.strip.has_value();
   queue_.push_back(execution);
   touch();
   if (!current_ && !replaying_) begin_next();
@@ -235,6 +236,7 @@ void Session::begin_next() {
   journal_.begun(*current_);  // while the worker works
   arm_watch();
   if (request.capture_screenshot) begin_capture();
+  if (request.strip) begin_strip();
 }
 
 void Session::begin_capture() {
@@ -263,6 +265,36 @@ void Session::begin_capture() {
       asio::detached);
 }
 
+void Session::begin_strip() {
+  // As the capture; it adds to an execution that it must not keep alive.
+  std::weak_ptr<Execution> target = current_;
+  const auto written = [target] {
+    const auto execution = target.lock();
+    return execution ? execution->written() : 0;
+  };
+  const auto add = [target](StripFrame frame) {
+    if (auto execution = target.lock()) execution->add_frame(std::move(frame));
+  };
+  current_->strip = std::make_shared<Filmstrip>(executor_, screen, studio_, engine,
+                                                *current_->request.strip, written, add);
+  asio::co_spawn(
+      executor_,
+      [](auto self, auto execution) -> Task<void> { co_await self->take_strip(execution); }(
+                                        shared_from_this(), current_),
+      asio::detached);
+}
+
+Task<void> Session::take_strip(std::shared_ptr<Execution> execution) {
+  std::shared_ptr<Filmstrip> strip = execution->strip;
+  co_await strip->run();
+  execution->strip.reset();
+  if (execution->record.frames.empty())
+    execution->add_note("no pictures were taken on the way: nothing was shown on the screen");
+  if (!execution->ending || current_ != execution || execution->capture) co_return;
+  const Execution::Ending ending = *execution->ending;
+  conclude(ending.outcome, ending.exit_code, ending.state_kept);
+}
+
 Task<void> Session::take_picture(std::shared_ptr<Execution> execution) {
   std::shared_ptr<Capture> capture = execution->capture;
   co_await capture->run();
@@ -272,13 +304,13 @@ Task<void> Session::take_picture(std::shared_ptr<Execution> execution) {
     execution->add_note("the X server ended (" + *how + "), and every window with it");
   execution->add_screenshot(std::move(capture->png));
   journal_.pictured(capture->result, capture->latency);
-  if (!execution->ending || current_ != execution) co_return;
+  if (!execution->ending || current_ != execution || execution->strip) co_return;
   const Execution::Ending ending = *execution->ending;
   conclude(ending.outcome, ending.exit_code, ending.state_kept);
 }
 
 void Session::end_current(Outcome outcome, int exit_code, bool state_kept) {
-  if (!current_->capture) return conclude(outcome, exit_code, state_kept);
+  if (!current_->capture && !current_->strip) return conclude(outcome, exit_code, state_kept);
   // Its time is not running any more.
   watch_timer_.cancel();
   if (std::exchange(current_->watched, false) && !death)
@@ -287,17 +319,21 @@ void Session::end_current(Outcome outcome, int exit_code, bool state_kept) {
     measure(*current_);
     current_->ending = Execution::Ending{outcome, exit_code, state_kept};
   }
-  current_->capture->ended(state_kept ? Capture::Worker::alive : Capture::Worker::dead);
+  if (current_->strip) current_->strip->ended();
+  if (current_->capture)
+    current_->capture->ended(state_kept ? Capture::Worker::alive : Capture::Worker::dead);
 }
 
 void Session::display_started() {
   screen.started();
   if (current_ && current_->capture) current_->capture->display_changed();
+  if (current_ && current_->strip) current_->strip->display_changed();
 }
 
 void Session::display_died(const std::string& detail) {
   screen.died(detail);
   if (current_ && current_->capture) current_->capture->display_changed();
+  if (current_ && current_->strip) current_->strip->display_changed();
 }
 
 void Session::arm_watch() {

@@ -143,6 +143,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void measure(Execution& done);
   void conclude(Outcome outcome, int exit_code, bool state_kept);
   void begin_capture();
+  void begin_strip();
+  Task<void> take_strip(std::shared_ptr<Execution> execution);
   Task<void> take_picture(std::shared_ptr<Execution> execution);
   void never_began(Execution& execution, const char* note);
   void break_off(const Error& why);

@@ -19,12 +19,21 @@ namespace {
 
 constexpr std::size_t kInline = 64 * 1024;
 constexpr std::string_view kFilePrefix = "blob:";
-constexpr int kSchema = 2;
+constexpr int kSchema = 3;
+constexpr int kOldest = 2;  // has the same tables but for recordings, which are made then
 constexpr std::size_t kMaxPending = 512;  // changes in the log
 constexpr std::size_t kMaxPendingBytes = 4u << 20;
 constexpr std::size_t kMaxLog = 64u << 20;
 
-enum class Change : std::uint8_t { put_session, set_state, set_engine, begin, finish };
+enum class Change : std::uint8_t {
+  put_session,
+  set_state,
+  set_engine,
+  begin,
+  finish,
+  put_recording,
+  drop_recording
+};
 
 wire::Writer change(Change kind) {
   wire::Writer out;
@@ -42,6 +51,9 @@ CREATE TABLE IF NOT EXISTS executions(
   number INTEGER NOT NULL, code TEXT NOT NULL, started_at TEXT NOT NULL, state TEXT NOT NULL,
   record TEXT NOT NULL, limit_ms INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS executions_by_session ON executions(session, sequence);
+CREATE TABLE IF NOT EXISTS recordings(
+  id TEXT PRIMARY KEY, session TEXT NOT NULL, owner TEXT NOT NULL, started_at TEXT NOT NULL,
+  state TEXT NOT NULL, facts TEXT NOT NULL) WITHOUT ROWID;
 )";
 
 std::string text(sqlite3_stmt* statement, int column) {
@@ -95,6 +107,7 @@ struct Store::Statements {
   Statement open, commit, give_up;
   Statement put_session, set_state, set_engine, sessions_of, end_sessions, lose_executions;
   Statement begin, finish, running, one, page, prune_executions, prune_sessions, forget_sessions;
+  Statement put_recording, drop_recording, recordings;
 };
 
 Store::Store(sqlite3* database, std::string directory, Retention retention)
@@ -146,12 +159,12 @@ Result<Store> Store::open(const std::string& directory, Retention retention) {
   Statement ask;
   if (!ask.compile(database, "PRAGMA user_version")) return store.failure("reading the database");
   ask.run([&](sqlite3_stmt* row) { version = sqlite3_column_int(row, 0); });
-  if (version != 0 && version != kSchema)
+  if (version != 0 && (version < kOldest || version > kSchema))
     return Error{.code = Code::invalid_argument,
                  .message = "the database has version " + std::to_string(version) +
                             ", this program knows " + std::to_string(kSchema),
                  .remedy = "use another data directory, or the program that made it"};
-  if (!execute(kTables) || !execute("PRAGMA user_version=2"))
+  if (!execute(kTables) || !execute("PRAGMA user_version=3"))
     return store.failure("making the tables");
   ::mkdir((directory + "/blobs").c_str(), 0700);
   if (Status s = store.prepare(); !s) return std::move(s.error());
@@ -206,7 +219,12 @@ Status Store::prepare() {
       s.forget_sessions.compile(
           database_,
           "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE state='ended' "
-          "ORDER BY created_at DESC LIMIT -1 OFFSET ?)");
+          "ORDER BY created_at DESC LIMIT -1 OFFSET ?)") &&
+      s.put_recording.compile(database_, "INSERT OR REPLACE INTO recordings VALUES(?,?,?,?,?,?)") &&
+      s.drop_recording.compile(database_, "DELETE FROM recordings WHERE id=?") &&
+      s.recordings.compile(database_,
+                           "SELECT id, session, owner, started_at, state, facts FROM recordings "
+                           "ORDER BY started_at, id");
   return ready ? ok() : Status(failure("preparing statements"));
 }
 
@@ -300,6 +318,8 @@ bool Store::apply(const std::string& one, std::set<std::string>& sessions) {
       return s.begin.run();
     }
     case Change::finish: return texts(s.finish, 2).run();
+    case Change::put_recording: return texts(s.put_recording, 6).run();
+    case Change::drop_recording: return texts(s.drop_recording, 1).run();
   }
   return true;  // of a version that knows more
 }
@@ -374,6 +394,27 @@ Status Store::finish_execution(const std::string& id, const std::string& record)
   Result<std::string> kept = keep(record);
   if (!kept) return std::move(kept.error());
   return note(change(Change::finish).bytes(*kept).bytes(id).take());
+}
+
+Status Store::put_recording(const RecordingRow& row) {
+  wire::Writer out = change(Change::put_recording);
+  out.bytes(row.id).bytes(row.session).bytes(row.owner).bytes(row.started_at);
+  return note(out.bytes(row.state).bytes(row.facts).take());
+}
+
+Status Store::remove_recording(const std::string& id) {
+  return note(change(Change::drop_recording).bytes(id).take());
+}
+
+Result<std::vector<RecordingRow>> Store::recordings() {
+  if (Status s = settle(); !s) return std::move(s.error());
+  std::vector<RecordingRow> rows;
+  const bool done = statements_->recordings.run([&](sqlite3_stmt* row) {
+    rows.push_back(
+        {text(row, 0), text(row, 1), text(row, 2), text(row, 3), text(row, 4), text(row, 5)});
+  });
+  if (!done) return failure("reading recordings");
+  return rows;
 }
 
 Status Store::prune(const std::set<std::string>& sessions) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What survives the front: sessions and executions, in one SQLite file of the data directory.
+// What survives the front: sessions, executions and what is known of recordings, in one SQLite file of the data directory.
 //
 // Every write is safe against the death of the process when it returns, not against a power cut: it is
 // appended to a log (one system call; a transaction costs forty), which settle() moves into the
@@ -46,6 +46,16 @@ struct ExecRow {
   std::uint64_t limit_ms = 0;  // of its own; 0 = the session's
 };
 
+// The film itself is a file; this is what is known of it.
+struct RecordingRow {
+  std::string id;
+  std::string session;
+  std::string owner;  // identity; "" = anonymous
+  std::string started_at;
+  std::string state;  // recording, ended
+  std::string facts;  // JSON, as the session layer writes it
+};
+
 struct Retention {
   std::uint32_t executions_per_session = 1000;
   std::uint32_t ended_sessions = 1000;
@@ -78,6 +88,10 @@ class Store {
     std::uint64_t next = 0;  // 0 = there are no more
   };
   Result<Page> executions(const std::string& session, std::uint64_t before, std::uint32_t limit);
+
+  Status put_recording(const RecordingRow& row);
+  Status remove_recording(const std::string& id);
+  Result<std::vector<RecordingRow>> recordings();  // oldest first
 
   // Moves the log into the database. Call it now and then; a failure loses nothing.
   Status settle();

@@ -306,6 +306,52 @@ TEST_F(StoreTest, KeepsTheLimitOfAnExecution) {
   EXPECT_EQ((*store.running_execution("s"))->limit_ms, 1500u);
 }
 
+TEST_F(StoreTest, KeepsWhatIsKnownOfRecordings) {
+  RecordingRow row;
+  row.id = "r";
+  row.session = "s";
+  row.owner = "ann";
+  row.started_at = "2026-01-01T00:00:00.000Z";
+  row.state = "recording";
+  {
+    Store store = open();
+    ASSERT_TRUE(store.put_recording(row));
+    row.state = "ended";
+    row.facts = "{}";
+    ASSERT_TRUE(store.put_recording(row));
+  }
+  Store store = open();
+
+  const auto rows = store.recordings();
+
+  ASSERT_TRUE(rows);
+  ASSERT_EQ(rows->size(), 1u);
+  EXPECT_EQ(rows->front().state, "ended");
+  EXPECT_EQ(rows->front().owner, "ann");
+  EXPECT_EQ(rows->front().facts, "{}");
+  ASSERT_TRUE(store.remove_recording("r"));
+  EXPECT_TRUE(store.recordings()->empty());
+}
+
+TEST_F(StoreTest, TakesOverADatabaseFromBeforeRecordings) {
+  {
+    Store store = open();
+    execute(store, "e1");
+  }
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open((directory_ + "/vitrine.db").c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, "DROP TABLE recordings; PRAGMA user_version=2", nullptr, nullptr,
+                         nullptr),
+            SQLITE_OK);
+  sqlite3_close(database);
+
+  Store store = open();
+
+  EXPECT_EQ((*store.execution("s", "e1"))->state, "finished");
+  EXPECT_TRUE(store.recordings()->empty());
+  EXPECT_TRUE(store.put_recording({}));
+}
+
 TEST_F(StoreTest, RefusesADatabaseOfAnotherVersion) {
   { (void)open(); }
   sqlite3* database = nullptr;

@@ -26,6 +26,11 @@ ROUTES = {
     ("get", "/v1/sessions/{id}/stack"),
     ("post", "/v1/sessions/{id}/interrupt"),
     ("post", "/v1/sessions/{id}/reset"),
+    ("post", "/v1/sessions/{id}/recordings"),
+    ("get", "/v1/sessions/{id}/recordings"),
+    ("get", "/v1/sessions/{id}/recordings/{recording}"),
+    ("post", "/v1/sessions/{id}/recordings/{recording}/stop"),
+    ("delete", "/v1/sessions/{id}/recordings/{recording}"),
     ("get", "/v1/sessions/{id}/files"),
     ("get", "/v1/sessions/{id}/files/{path}"),
     ("put", "/v1/sessions/{id}/files/{path}"),
@@ -74,11 +79,13 @@ def test_every_listed_route_is_there_and_no_other_method_is(
     listed = listed_routes(server)
     paths = sorted({path for _, path in listed})
     victim = server.create().id
+    films = [session.call("POST", "/recordings").json["id"] for _ in range(2)]
 
     for path in paths:
         for method in METHODS:
             known = (method, path) in listed
             real = path.replace("{path}", "file").replace("{execution}", execution)
+            real = real.replace("{recording}", films[method == "delete"])
             # What ends a session probes another one.
             real = real.replace(
                 "{id}", victim if method == "delete" and path.endswith("{id}") else session.id

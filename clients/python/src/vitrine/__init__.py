@@ -13,6 +13,7 @@ Adapters are modules of their own: `vitrine.openenv`, `vitrine.langchain`, `vitr
 
 from .async_files import AsyncFiles
 from .async_sandbox import AsyncSandbox, run_async
+from .async_screen import AsyncRecording
 from .calls import Display, FileInfo, Limits, SessionInfo
 from .errors import (
     BadRequest,
@@ -37,12 +38,14 @@ from .errors import (
 from .files import Files
 from .results import Bundle, ErrorInfo, Event, Outcome, PastExecution, Result, Stack, Usage
 from .sandbox import Sandbox, run
+from .screen import Recording, RecordingInfo, Window
 from .server import Server, local
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AsyncFiles",
+    "AsyncRecording",
     "AsyncSandbox",
     "BadRequest",
     "Bundle",
@@ -64,6 +67,8 @@ __all__ = [
     "Outcome",
     "PastExecution",
     "QueueFull",
+    "Recording",
+    "RecordingInfo",
     "Result",
     "Sandbox",
     "Server",
@@ -77,6 +82,7 @@ __all__ = [
     "UnsafePath",
     "Usage",
     "VitrineError",
+    "Window",
     "local",
     "run",
     "run_async",

@@ -10,6 +10,7 @@ from typing import Literal
 
 from . import calls
 from .async_files import AsyncFiles
+from .async_screen import AsyncScreen
 from .calls import Call, Display, Execution, Limits, SessionInfo, Settings, session_path
 from .either import Either
 from .errors import ConnectionLost, NotFound, VitrineError
@@ -68,7 +69,7 @@ async def run_async(
         await release(transport)
 
 
-class AsyncSandbox:
+class AsyncSandbox(AsyncScreen):
     """A sealed, stateful Python session, for asyncio.
 
     >>> async with vitrine.AsyncSandbox() as box:

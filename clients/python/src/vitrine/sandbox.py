@@ -14,6 +14,7 @@ from .either import Either
 from .errors import ConnectionLost, NotFound
 from .files import Files
 from .results import Event, PastExecution, Result, Stack, parse_event, parse_past, parse_result
+from .screen import Screen
 from .transport import NDJSON, Lines, Transport, find_address, shared
 
 OnText = Callable[[str], object]
@@ -76,7 +77,7 @@ def run(
 _one_shot = run  # inside the class, `run` is something else
 
 
-class Sandbox:
+class Sandbox(Screen):
     """A sealed, stateful Python session. Made at once; ended by `close()` or by `with`.
 
     >>> with vitrine.Sandbox(limits={"memory_mb": 256}) as box:

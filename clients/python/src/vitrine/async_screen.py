@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session's screen, to be awaited: the same methods as in `screen`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .calls import Call, session_path
+from .results import to_image
+from .screen import (
+    CHUNK,
+    FilmFormat,
+    RecordingInfo,
+    Region,
+    Window,
+    click_event,
+    film_call,
+    format_of,
+    input_call,
+    parse_recording,
+    parse_windows,
+    picture_call,
+    start_call,
+)
+from .untar import open_fresh
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from .transport import AsyncTransport
+
+
+class AsyncScreen:
+    """The part of `AsyncSandbox` that sees and touches the session's screen."""
+
+    _wait_s: float
+    id: str
+
+    @property
+    def _live(self) -> AsyncTransport:
+        raise NotImplementedError
+
+    async def screenshot(
+        self,
+        *,
+        region: Region | None = None,
+        window: str | int | None = None,
+        scale: float | None = None,
+        wait_still: bool = False,
+        max_ms: int | None = None,
+        cursor: bool = False,
+    ) -> Image:
+        """The screen now, as a PIL image. Arguments: those of `Sandbox.screenshot`."""
+        call = picture_call(self.id, region, window, scale, wait_still, max_ms, cursor)
+        async with self._live.stream(call) as response:
+            return to_image(await response.aread())
+
+    async def windows(self) -> list[Window]:
+        """From the top down; empty if nothing has opened one."""
+        return parse_windows(await self._live.call(Call("GET", session_path(self.id, "/windows"))))
+
+    async def input(self, *events: Mapping[str, Any]) -> None:
+        """Mouse and keyboard, in order: all of it happens, or nothing (docs/display.md)."""
+        await self._live.call(input_call(self.id, events))
+
+    async def click(self, x: int, y: int, *, button: int = 1, count: int = 1) -> None:
+        await self.input(click_event(x, y, button, count))
+
+    async def start_recording(
+        self,
+        *,
+        fps: int | None = None,
+        format: FilmFormat = "mp4",
+        max_seconds: int | None = None,
+        max_mb: int | None = None,
+    ) -> AsyncRecording:
+        """Records the screen until `stop()`, its time or size is used up, or the session ends."""
+        call = start_call(self.id, fps, format, max_seconds, max_mb)
+        shown = await self._live.call(call, wait_s=self._wait_s)
+        return AsyncRecording(self._live, parse_recording(shown))
+
+    @contextlib.asynccontextmanager
+    async def record(
+        self,
+        to: str | os.PathLike[str] | None = None,
+        *,
+        fps: int | None = None,
+        format: FilmFormat | None = None,
+        max_seconds: int | None = None,
+        max_mb: int | None = None,
+    ) -> AsyncIterator[AsyncRecording]:
+        """Records while its block runs, and writes the film to `to`; its name tells the format."""
+        recording = await self.start_recording(
+            fps=fps, format=format or format_of(to), max_seconds=max_seconds, max_mb=max_mb
+        )
+        try:
+            yield recording
+        finally:
+            await recording.stop()
+            if to is not None:
+                await recording.save(to)
+
+    async def recordings(self) -> list[AsyncRecording]:
+        """Oldest first."""
+        shown = await self._live.call(Call("GET", session_path(self.id, "/recordings")))
+        return [AsyncRecording(self._live, parse_recording(one)) for one in shown["recordings"]]
+
+
+class AsyncRecording:
+    """One recording. Usable while the sandbox it came from is open."""
+
+    def __init__(self, transport: AsyncTransport, info: RecordingInfo) -> None:
+        self._transport = transport
+        self.info = info
+        """As of the last call."""
+
+    @property
+    def id(self) -> str:
+        return self.info.id
+
+    async def stop(self) -> RecordingInfo:
+        """Ends it; fine if it has ended already."""
+        shown = await self._transport.call(film_call("POST", self.info, "/stop"))
+        self.info = parse_recording(shown)
+        return self.info
+
+    async def iter_bytes(self) -> AsyncIterator[bytes]:
+        """The film; of mp4 and webm also what there is so far."""
+        async with self._transport.stream(film_call("GET", self.info)) as response:
+            async for part in response.aiter_bytes(CHUNK):
+                yield part
+
+    async def read(self) -> bytes:
+        return b"".join([part async for part in self.iter_bytes()])
+
+    async def save(self, to: str | os.PathLike[str]) -> Path:
+        """Writes the film to a file, which is replaced once it is complete."""
+        target = Path(to)
+        with open_fresh(target) as sink:
+            async for part in self.iter_bytes():
+                sink.write(part)
+        return target
+
+    async def delete(self) -> None:
+        await self._transport.call(film_call("DELETE", self.info))
+
+    def __repr__(self) -> str:
+        return f"<AsyncRecording {self.id} {self.info.state}>"

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session's screen: pictures, windows, input, recordings."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from .calls import Call, session_path
+from .results import to_image
+from .untar import open_fresh
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from .transport import Transport
+
+FilmFormat = Literal["mp4", "webm", "gif", "apng"]
+Region = tuple[int, int, int, int]
+CHUNK = 1 << 18
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    """A window on the screen. `z`: the highest is on top."""
+
+    id: int
+    title: str
+    x: int
+    y: int
+    width: int
+    height: int
+    mapped: bool
+    active: bool
+    menu: bool
+    z: int
+    parent: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordingInfo:
+    """A recording as the server shows it. `reason`: why it ended; None while it runs."""
+
+    id: str
+    session: str
+    state: Literal["recording", "ended"]
+    format: FilmFormat
+    fps: int
+    width: int
+    height: int
+    started_at: str
+    frames: int
+    seconds: float
+    bytes: int
+    reason: str | None = None
+    detail: str | None = None
+
+
+class Screen:
+    """The part of `Sandbox` that sees and touches the session's screen."""
+
+    _transport: Transport
+    _wait_s: float
+    id: str
+
+    def screenshot(
+        self,
+        *,
+        region: Region | None = None,
+        window: str | int | None = None,
+        scale: float | None = None,
+        wait_still: bool = False,
+        max_ms: int | None = None,
+        cursor: bool = False,
+    ) -> Image:
+        """The screen now, as a PIL image, also while code runs. Needs Pillow.
+
+        Args:
+            region: x, y, width, height of the part to see.
+            window: a title, a part of one, or an id: this window alone.
+            scale: 0.01 to 1.
+            wait_still: waits until nothing has changed for a moment, at most `max_ms`.
+            cursor: paints an arrow where input left the pointer.
+        """
+        call = picture_call(self.id, region, window, scale, wait_still, max_ms, cursor)
+        with self._transport.stream(call) as response:
+            return to_image(response.read())
+
+    def windows(self) -> list[Window]:
+        """From the top down; empty if nothing has opened one."""
+        return parse_windows(self._transport.call(Call("GET", session_path(self.id, "/windows"))))
+
+    def input(self, *events: Mapping[str, Any]) -> None:
+        """Mouse and keyboard, in order: all of it happens, or nothing (docs/display.md).
+
+        >>> box.input({"type": "click", "x": 20, "y": 30}, {"type": "text", "text": "hello"})
+        """
+        self._transport.call(input_call(self.id, events))
+
+    def click(self, x: int, y: int, *, button: int = 1, count: int = 1) -> None:
+        self.input(click_event(x, y, button, count))
+
+    def start_recording(
+        self,
+        *,
+        fps: int | None = None,
+        format: FilmFormat = "mp4",
+        max_seconds: int | None = None,
+        max_mb: int | None = None,
+    ) -> Recording:
+        """Records the screen until `stop()`, its time or size is used up, or the session ends."""
+        call = start_call(self.id, fps, format, max_seconds, max_mb)
+        shown = self._transport.call(call, wait_s=self._wait_s)
+        return Recording(self._transport, parse_recording(shown))
+
+    @contextlib.contextmanager
+    def record(
+        self,
+        to: str | os.PathLike[str] | None = None,
+        *,
+        fps: int | None = None,
+        format: FilmFormat | None = None,
+        max_seconds: int | None = None,
+        max_mb: int | None = None,
+    ) -> Iterator[Recording]:
+        """Records while its block runs, and writes the film to `to`; its name tells the format.
+
+        >>> with box.record("demo.mp4"):
+        ...     box.run(code)
+        """
+        recording = self.start_recording(
+            fps=fps, format=format or format_of(to), max_seconds=max_seconds, max_mb=max_mb
+        )
+        try:
+            yield recording
+        finally:
+            recording.stop()
+            if to is not None:
+                recording.save(to)
+
+    def recordings(self) -> list[Recording]:
+        """Oldest first."""
+        shown = self._transport.call(Call("GET", session_path(self.id, "/recordings")))
+        return [Recording(self._transport, parse_recording(one)) for one in shown["recordings"]]
+
+
+class Recording:
+    """One recording. The film stays at the server after the session's end, until `delete()`."""
+
+    def __init__(self, transport: Transport, info: RecordingInfo) -> None:
+        self._transport = transport
+        self.info = info
+        """As of the last call."""
+
+    @property
+    def id(self) -> str:
+        return self.info.id
+
+    def stop(self) -> RecordingInfo:
+        """Ends it; fine if it has ended already."""
+        self.info = parse_recording(self._transport.call(film_call("POST", self.info, "/stop")))
+        return self.info
+
+    def iter_bytes(self) -> Iterator[bytes]:
+        """The film; of mp4 and webm also what there is so far."""
+        with self._transport.stream(film_call("GET", self.info)) as response:
+            yield from response.iter_bytes(CHUNK)
+
+    def read(self) -> bytes:
+        return b"".join(self.iter_bytes())
+
+    def save(self, to: str | os.PathLike[str]) -> Path:
+        """Writes the film to a file, which is replaced once it is complete."""
+        target = Path(to)
+        with open_fresh(target) as sink:
+            for part in self.iter_bytes():
+                sink.write(part)
+        return target
+
+    def delete(self) -> None:
+        self._transport.call(film_call("DELETE", self.info))
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<Recording {self.id} {self.info.state}>"
+
+
+def picture_call(
+    session: str,
+    region: Region | None,
+    window: str | int | None,
+    scale: float | None,
+    wait_still: bool,
+    max_ms: int | None,
+    cursor: bool,
+) -> Call:
+    wishes = {
+        "region": None if region is None else ",".join(map(str, region)),
+        "window": None if window is None else str(window),
+        "scale": None if scale is None else str(scale),
+        "wait": "still" if wait_still else None,
+        "max_ms": None if max_ms is None else str(max_ms),
+        "cursor": "true" if cursor else None,
+    }
+    params = {name: value for name, value in wishes.items() if value is not None}
+    return Call("GET", session_path(session, "/screenshot"), params=params, patience=90.0)
+
+
+def input_call(session: str, events: tuple[Mapping[str, Any], ...]) -> Call:
+    body = {"events": [dict(event) for event in events]}
+    return Call("POST", session_path(session, "/input"), body, patience=90.0)
+
+
+def click_event(x: int, y: int, button: int, count: int) -> dict[str, Any]:
+    return {"type": "click", "x": x, "y": y, "button": button, "count": count}
+
+
+def start_call(
+    session: str, fps: int | None, form: str, max_seconds: int | None, max_mb: int | None
+) -> Call:
+    wishes = {"fps": fps, "format": form, "max_seconds": max_seconds, "max_mb": max_mb}
+    body = {name: value for name, value in wishes.items() if value is not None}
+    return Call("POST", session_path(session, "/recordings"), body)
+
+
+def film_call(method: str, info: RecordingInfo, below: str = "") -> Call:
+    return Call(method, session_path(info.session, f"/recordings/{info.id}{below}"))
+
+
+def format_of(name: str | os.PathLike[str] | None) -> FilmFormat:
+    endings: dict[str, FilmFormat] = {
+        ".webm": "webm", ".gif": "gif", ".apng": "apng", ".png": "apng"
+    }  # fmt: skip
+    return "mp4" if name is None else endings.get(Path(name).suffix.lower(), "mp4")
+
+
+def parse_windows(given: Mapping[str, Any]) -> list[Window]:
+    names = [field.name for field in dataclasses.fields(Window)]
+    return [Window(**{name: one.get(name) for name in names}) for one in given["windows"]]
+
+
+def parse_recording(given: Mapping[str, Any]) -> RecordingInfo:
+    names = [field.name for field in dataclasses.fields(RecordingInfo)]
+    values: dict[str, Any] = {name: given.get(name) for name in names}
+    return RecordingInfo(**values)

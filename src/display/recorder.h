@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The front's end of an encoder's socket: one recording, src/wire/encoder.h.
+//
+// Ownership: shared by its recording and whoever waits for it. When it goes, the encoder finishes its
+//            file and ends. Threading: the front's one.
+// Trust:     the encoder reads pixels that a session chose: what it says is decoded with care, and
+//            one that breaks the rules is not listened to any more.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <chrono>
+#include <memory>
+
+#include "display/screen.h"
+#include "wire/encoder.h"
+
+namespace vitrine::display {
+
+struct Wish {
+  wire::encoder::Format format = wire::encoder::Format::mp4;
+  std::uint32_t fps = 15;
+  std::uint32_t max_seconds = 300;
+  std::uint64_t max_bytes = 64ull << 20;
+};
+
+class Recorder {
+ public:
+  Recorder(asio::any_io_executor executor, Fd socket);
+
+  // Has an encoder record this display into the file, which is empty. The first answer is still to come.
+  static Task<Result<std::shared_ptr<Recorder>>> start(asio::any_io_executor executor,
+                                                       backend::KeeperLink& keeper,
+                                                       std::uint64_t session,
+                                                       std::shared_ptr<View> view, const Fd& film,
+                                                       Wish wish);
+
+  // The next answer. `timed_out` if none came, `unavailable` if it is gone, `invalid_argument` for
+  // nonsense. One caller at a time.
+  Task<Result<wire::encoder::Reply>> next(std::chrono::milliseconds patience);
+  void stop();  // its last answer will be Stopped
+  void close();
+
+ private:
+  asio::posix::stream_descriptor socket_;
+};
+
+}  // namespace vitrine::display

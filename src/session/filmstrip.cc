@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/filmstrip.h"
+
+#include <algorithm>
+
+namespace vitrine::session {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kLook = 20ms;      // between looks for a change
+constexpr int kFrontsShare = 10;  // a look of 3 ms is followed by 30 ms without one
+constexpr auto kAsleep = 250ms;   // while there is no screen; its start wakes us
+constexpr double kLeastScale = 0.1;
+
+}  // namespace
+
+Filmstrip::Filmstrip(boost::asio::any_io_executor executor, display::Screen& screen,
+                     std::shared_ptr<display::Studio> studio, std::uint64_t session, StripWish wish,
+                     std::function<std::uint64_t()> written, std::function<void(StripFrame)> add)
+    : screen_(screen),
+      studio_(std::move(studio)),
+      session_(session),
+      wish_(wish),
+      written_(std::move(written)),
+      add_(std::move(add)),
+      changes_(std::move(executor)) {}
+
+void Filmstrip::ended() {
+  ended_ = true;
+  changes_.tell();
+}
+
+// Each picture has its share of the bytes: it is made smaller until it fits.
+Filmstrip::Task<std::shared_ptr<const std::string>> Filmstrip::develop(display::Frame frame) {
+  const std::size_t share = (kMaxStripBytes - bytes_) / (wish_.most - taken_);
+  for (double scale = 1; scale >= kLeastScale; scale /= 2) {
+    display::Finish finish;
+    finish.scale = scale;
+    display::Frame copy = frame;
+    Result<std::string> made = co_await studio_->develop(std::move(copy), std::move(finish));
+    if (!made) co_return nullptr;
+    if (made->size() <= share) co_return std::make_shared<const std::string>(std::move(*made));
+  }
+  co_return nullptr;
+}
+
+// False when there is no screen to look at.
+Filmstrip::Task<bool> Filmstrip::look() {
+  if (!screen_.is_running()) co_return false;
+  Result<std::shared_ptr<display::View>> view =
+      co_await screen_.open(session_, display::Screen::Start::no);
+  if (!view) co_return false;
+  const auto before = Clock::now();
+  Result<display::Look> seen = (*view)->framebuffer.read(frame_);
+  const auto now = Clock::now();
+  look_time_ = now - before;
+  if (!seen) co_return false;
+  // A screen on which nothing was painted yet is no picture to begin with.
+  const bool differs = last_ ? *last_ != seen->hash : !seen->blank;
+  if (!wish_.every && !differs) co_return true;
+  if (wish_.every && ended_ && !differs) co_return true;
+  last_ = seen->hash;
+  StripFrame one;
+  one.at = std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
+  one.out_offset = written_();
+  std::shared_ptr<const std::string> png = co_await develop(frame_);
+  ++taken_;
+  if (!png) co_return true;
+  bytes_ += png->size();
+  one.png = std::move(png);
+  add_(std::move(one));
+  co_return true;
+}
+
+Filmstrip::Task<void> Filmstrip::run() {
+  Clock::time_point next = begun_;
+  for (bool last = false; !last && taken_ < wish_.most;) {
+    last = ended_;  // what is there at the end is looked at once more
+    const bool seen = co_await look();
+    const Clock::duration least = look_time_ * kFrontsShare;
+    const Clock::duration pause = wish_.every ? Clock::duration(*wish_.every) : kLook;
+    next = std::max(next + pause, Clock::now() + std::min(least, pause));
+    const bool asleep = !seen && !screen_.is_running();
+    Clock::time_point wake = std::max(next, Clock::now() + least);
+    if (asleep) wake = Clock::now() + kAsleep;
+    while (!ended_ && Clock::now() < wake && !(asleep && screen_.is_running()))
+      co_await changes_.wait(wake);
+    if (!seen) next = Clock::now();
+  }
+}
+
+}  // namespace vitrine::session

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures of the screen on the way, while an execution runs: at a steady pace, or whenever something
+// has changed.
+//
+// Ownership: shared by the execution and its own coroutine. Threading: the front's one thread.
+// Trust:     pixels are the session's doing: pictures are bounded in number and bytes, and looks take
+//            at most a tenth of the front's time.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "display/screen.h"
+#include "display/studio.h"
+#include "model/execution.h"
+#include "session/changes.h"
+
+namespace vitrine::session {
+
+inline constexpr std::size_t kMaxStripBytes = 16u << 20;  // of all pictures together
+
+class Filmstrip {
+ public:
+  template <class T>
+  using Task = boost::asio::awaitable<T>;
+
+  // `written`: bytes of stdout so far. `add` gets each picture.
+  Filmstrip(boost::asio::any_io_executor executor, display::Screen& screen,
+            std::shared_ptr<display::Studio> studio, std::uint64_t session, StripWish wish,
+            std::function<std::uint64_t()> written, std::function<void(StripFrame)> add);
+
+  // Until the execution ends, or all pictures are taken.
+  Task<void> run();
+  void ended();
+  void display_changed() { changes_.tell(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Task<bool> look();
+  Task<std::shared_ptr<const std::string>> develop(display::Frame frame);
+
+  display::Screen& screen_;
+  std::shared_ptr<display::Studio> studio_;
+  std::uint64_t session_;
+  StripWish wish_;
+  std::function<std::uint64_t()> written_;
+  std::function<void(StripFrame)> add_;
+  Changes changes_;
+  Clock::time_point begun_ = Clock::now();
+  Clock::duration look_time_{};
+  display::Frame frame_;
+  std::optional<std::uint64_t> last_;  // what the last picture shows
+  std::uint32_t taken_ = 0;
+  std::size_t bytes_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace vitrine::session
