@@ -113,7 +113,7 @@ void read_packages(Fields& fields, session::SessionSpec& spec) {
   spec.packages = names(fields, "packages");
   spec.imports = names(fields, "imports");
   for (const std::string& name : spec.imports)
-    if (!wire::is_module_name(name))
+    if (spec.policy != Policy::native && !wire::is_module_name(name))
       fields.fail("imports", "it holds something that is no module's name",
                   "send names such as \"cv2\" or \"matplotlib.pyplot\"");
   spec.allow_sdist = fields.flag("allow_sdist").value_or(false);

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <optional>
 
 #include "jail/landlock.h"
@@ -50,8 +51,7 @@ Result<Fd> sealed_copy(const std::string& name, std::string_view bytes) {
   return memory;
 }
 
-Result<Fd> sealed_program(const std::string& path) {
-  const std::string name = path.substr(path.rfind('/') + 1);
+Result<Fd> sealed_program(const std::string& name, const std::string& path) {
   Result<std::string> bytes = read_file(AT_FDCWD, path.c_str(), 64 << 20);
   if (!bytes) return std::move(bytes.error()).during(name).with_remedy("build it: ./dev build");
   if (!bytes->starts_with("\x7f"
@@ -130,7 +130,7 @@ Status Keeper::open_files() {
   for (const char* part : {"_vitrine.so", "vitrine_runtime/boot.py"})
     if (!Fd(::open((options.runtime + "/usr/lib/vitrine/" + part).c_str(), O_PATH | O_CLOEXEC)))
       return Error::from_errno("opening the session runtime").with_remedy("build it: ./dev build");
-  Result<Fd> program = sealed_program(options.init);
+  Result<Fd> program = sealed_program("vitrine-init", options.init);
   if (!program) return std::move(program.error());
   init_program = std::move(*program);
   const std::string encoder =
@@ -143,7 +143,7 @@ Status Keeper::open_files() {
     log_warning("there is no vitrine-screen: no window list, no input");
     return ok();
   }
-  Result<Fd> helper = sealed_program(screen);
+  Result<Fd> helper = sealed_program("vitrine-screen", screen);
   if (!helper) return std::move(helper.error());
   screen_program = std::move(*helper);
   return ok();
@@ -506,4 +506,11 @@ int run(int argc, char** argv) {
 
 }  // namespace vitrine::keeper
 
-int main(int argc, char** argv) { return vitrine::keeper::run(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return vitrine::keeper::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("vitrine-keeper: there is not enough memory; remedy: allow it more\n", stderr);
+    return 1;
+  }
+}

@@ -31,7 +31,8 @@ def end_loop(session: Session, execution: int, painting: bool = False) -> None:
 
 def begin(session: Session, code: str, render_ms: int = 500) -> Execution:
     execution = session.begin(f"print('at it', flush=True)\n{code}", render_ms=render_ms)
-    session.wait(execution, until=lambda: b"at it\n" in execution.stdout)
+    said = 2 if PYGAME in code else 1
+    session.wait(execution, until=lambda: execution.stdout.count(b"at it\n") == said)
     return execution
 
 
