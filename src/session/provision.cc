@@ -366,6 +366,7 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
       ~Waiting() {
         if (--flight->waiting > 0 || flight->result || flight->orphaned) return;
         flight->abandoned = true;
+        self->landed_.tell();  // it may still queue
         asio::co_spawn(
             self->executor_,
             [](Provisioner* of, std::shared_ptr<Flight> it) -> Task<void> {
