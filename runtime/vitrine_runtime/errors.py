@@ -73,8 +73,8 @@ def remedy(error: BaseException) -> str | None:
         name = getattr(error, "name", None)
         if type(name) is str and name.isidentifier():
             return (
-                f"module {name!r} is not installed here, and this version installs no packages: "
-                "do without it; `%pip list` shows what there is"
+                f"module {name!r} is not installed here: `%pip install` the package that has it, "
+                "or create the session with it in `imports`; `%pip list` shows what there is"
             )
     if issubclass(type(error), RuntimeError) and "running event loop" in value_of(error):
         return (

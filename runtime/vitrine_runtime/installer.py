@@ -29,10 +29,15 @@ UV = "/usr/local/bin/uv"
 PYTHON = "/usr/bin/python3"
 
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)(\[[^\]]*\])?==(\S+)")
+_HREF = r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"""
+_LINK = re.compile(r"<a\s[^<>]{0,4000}?" + _HREF, re.IGNORECASE)
+_BASE = re.compile(r"<base\s[^<>]{0,4000}?" + _HREF, re.IGNORECASE)
 _PROGRESS = re.compile(r"^(Resolved|Downloading|Downloaded|Building|Built|Prepared|Installed)\b")
 
 
 def main() -> None:
+    for name in ("NO_PROXY", "no_proxy"):  # an index may be on the host's loopback, not on ours
+        os.environ.pop(name, None)
     try:
         job = json.load(sys.stdin)
         actions = {
@@ -189,21 +194,39 @@ def _install(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hosts(job: dict[str, Any]) -> dict[str, Any]:
-    """The hosts that the index's page of one package leads to: files often lie on another one."""
+    """The hosts that the index's pages of these packages lead to: files often lie on others."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    _certificates(job)
+    names = {_key(re.split(r"[^A-Za-z0-9._-]", one)[0]) for one in job["requirements"]}
+    bases = [job["index_url"], *job.get("extra_index_urls", [])]
+    pages = [f"{base.rstrip('/')}/{name}/" for base in bases for name in sorted(names)]
+    with ThreadPoolExecutor(8) as pool:
+        found = set().union(*pool.map(_hosts_of, pages))
+    return {"hosts": sorted(found)[:16]}
+
+
+def _hosts_of(url: str) -> set[str]:
     import html
     from urllib.parse import urljoin, urlsplit
 
-    _certificates(job)
-    name = _key(re.split(r"[^A-Za-z0-9._-]", job["requirements"][0])[0])
-    hosts = set()
-    for base in [job["index_url"], *job.get("extra_index_urls", [])]:
-        url = f"{base.rstrip('/')}/{name}/"
-        for link in re.findall(r'href="([^"]+)"', _page(url)):
-            split = urlsplit(urljoin(url, html.unescape(link)))
-            if split.scheme in ("http", "https") and split.hostname:
-                port = split.port or (443 if split.scheme == "https" else 80)
-                hosts.add(f"{split.hostname}:{port}")
-    return {"hosts": sorted(hosts)[:8]}
+    page = _page(url)
+    based = _BASE.search(page)
+    base = urljoin(url, html.unescape(_quoted(based))) if based else url
+    hosts: set[str] = set()
+    for link in _LINK.finditer(page):
+        try:
+            split = urlsplit(urljoin(base, html.unescape(_quoted(link))))
+            port = split.port or (443 if split.scheme == "https" else 80)
+        except ValueError:  # no address at all
+            continue
+        if split.scheme in ("http", "https") and split.hostname:
+            hosts.add(f"{split.hostname}:{port}")
+    return hosts
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return found[1] or found[2] or found[3] or ""
 
 
 def _page(url: str) -> str:
@@ -240,8 +263,8 @@ def _certificates(job: dict[str, Any]) -> None:
 
 
 def _environment(job: dict[str, Any]) -> dict[str, str]:
-    kept = ("PATH", "HOME", "LANG", "TMPDIR", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
-            "http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE")  # fmt: skip
+    kept = ("PATH", "HOME", "LANG", "TMPDIR", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
+            "http_proxy", "https_proxy", "all_proxy", "SSL_CERT_FILE")  # fmt: skip
     out = {name: os.environ[name] for name in kept if name in os.environ}
     out |= {"TMPDIR": str(WORK), "UV_HTTP_TIMEOUT": "30", "UV_CONCURRENT_DOWNLOADS": "8",
             "UV_HTTP_RETRIES": "1", "NO_COLOR": "1"}  # fmt: skip

@@ -22,9 +22,16 @@ std::string progress_line(const std::string& text) {
          "\n";
 }
 
+// The session that gets it, if it lives already, and the turn to add to it.
+struct ForSession {
+  std::shared_ptr<session::Session> session = {};
+  std::shared_ptr<Provisioner::Turn>* turn = nullptr;
+};
+
 // Waits for it and for the client's leaving at once; none once the client is gone.
 Task<std::optional<Provided>> provided_or_gone(Exchange& exchange, Streamed& streamed,
-                                               Provisioner& provisioner, PackageWish wish) {
+                                               Provisioner& provisioner, PackageWish wish,
+                                               ForSession of) {
   std::vector<std::string> lines;
   auto said = std::make_shared<std::vector<std::string>>();
   auto changed = std::make_shared<session::Changes>(co_await asio::this_coro::executor);
@@ -35,10 +42,13 @@ Task<std::optional<Provided>> provided_or_gone(Exchange& exchange, Streamed& str
     said->push_back(text);
     changed->tell();
   };
-  const auto get = [](Provisioner* from, PackageWish what, Provisioner::Progress tell,
-                      std::shared_ptr<bool> end,
+  const auto get = [](Provisioner* from, ForSession to, PackageWish what,
+                      Provisioner::Progress tell, std::shared_ptr<bool> end,
                       std::shared_ptr<session::Changes> change) -> Task<Provided> {
-    Provided result = co_await from->provide(std::move(what), std::move(tell));
+    Provided result;
+    if (to.session)
+      result = co_await from->provide_for(to.session, std::move(what), std::move(tell), to.turn);
+    else result = co_await from->provide(std::move(what), std::move(tell));
     *end = true;
     change->tell();
     co_return result;
@@ -61,14 +71,16 @@ Task<std::optional<Provided>> provided_or_gone(Exchange& exchange, Streamed& str
     co_return true;
   };
   if (!wanted) {
-    auto first = co_await (get(&provisioner, std::move(wish), std::move(progress), over, changed) ||
-                           left(&exchange));
+    auto first =
+        co_await (get(&provisioner, of, std::move(wish), std::move(progress), over, changed) ||
+                  left(&exchange));
     if (first.index() == 1) co_return std::nullopt;
     co_return std::move(std::get<0>(first));
   }
-  auto first = co_await ((get(&provisioner, std::move(wish), std::move(progress), over, changed) &&
-                          write(&streamed, said, over, changed)) ||
-                         left(&exchange));
+  auto first =
+      co_await ((get(&provisioner, of, std::move(wish), std::move(progress), over, changed) &&
+                 write(&streamed, said, over, changed)) ||
+                left(&exchange));
   if (first.index() == 1) co_return std::nullopt;
   auto both = std::move(std::get<0>(first));
   if (!std::get<1>(both)) co_return std::nullopt;
@@ -113,8 +125,9 @@ Task<bool> provide(Exchange& exchange, Streamed& streamed, Provisioner* provisio
                    session::SessionSpec& spec) {
   PackageWish wish = wish_of(spec);
   if (wish.empty() || provisioner == nullptr) co_return true;
+  const ForSession nobody;
   std::optional<Provided> provided =
-      co_await provided_or_gone(exchange, streamed, *provisioner, std::move(wish));
+      co_await provided_or_gone(exchange, streamed, *provisioner, std::move(wish), nobody);
   if (!provided) co_return false;
   if (provided->trouble) {
     Problem problem = problem_of(*provided->trouble);
@@ -174,10 +187,11 @@ Task<void> warm(Exchange& exchange, session::Registry& registry, Provisioner& pa
   read_packages(fields, spec);
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   PackageWish wish = wish_of(spec);
-  if (session) wish.layer = session->spec.layer;
   Streamed streamed(exchange);
+  std::shared_ptr<Provisioner::Turn> turn;  // until the layer is there
+  ForSession of{session, &turn};
   std::optional<Provided> provided =
-      co_await provided_or_gone(exchange, streamed, packages, std::move(wish));
+      co_await provided_or_gone(exchange, streamed, packages, std::move(wish), of);
   if (!provided) co_return;
   if (!provided->trouble && session && provided->shadows)
     provided->trouble = session::PackageTrouble{
@@ -194,6 +208,7 @@ Task<void> warm(Exchange& exchange, session::Registry& registry, Provisioner& pa
       co_return co_await streamed.fail(std::move(problem));
     }
   }
+  turn.reset();
   json::object out{
       {"layer", provided->layer}, {"packages", json::array{}}, {"notes", json::array{}}};
   if (const packages::Layer* layer = packages.layers().find(provided->layer))

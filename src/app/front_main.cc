@@ -275,13 +275,10 @@ Status Front::start() {
                " outcome=" + std::string(to_string(record.outcome)) +
                (record.outcome == Outcome::policy ? " rule=" + std::string(rule_of(record)) : ""));
   };
-  // One question of a session at a time: code that asks again meanwhile is not answered.
-  registry_.on_wish = [this, asking = std::make_shared<std::set<std::string>>()](
-                          std::shared_ptr<session::Session> session,
-                          std::shared_ptr<session::Execution> execution, std::string wish) {
-    if (!asking->insert(session->id).second) return;
+  registry_.on_wish = [this](std::shared_ptr<session::Session> session,
+                             std::shared_ptr<session::Execution> execution, std::string wish) {
     asio::co_spawn(context_, provisioner_.answer(session, execution, std::move(wish)),
-                   [asking, id = session->id](std::exception_ptr) { asking->erase(id); });
+                   asio::detached);
   };
   registry_.network_for_sessions = options_.network == "on";
   registry_.provider = [this](session::SessionSpec* spec) {

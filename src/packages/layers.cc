@@ -60,6 +60,7 @@ Result<Layers> Layers::open(const std::string& directory) {
     if (nameless || name.starts_with(kDraft) || name.ends_with(".tmp"))
       fs::remove_all(layers.path(name), failed);
   }
+  layers.forget(kMaxWishes);
   return layers;
 }
 
@@ -157,6 +158,7 @@ std::size_t Layers::prune(std::uint64_t budget, const std::set<std::string>& in_
     if (bytes() <= budget) break;
     if (!in_use.contains(layer.id) && remove(layer.id)) ++removed;
   }
+  forget(kMaxWishes);
   return removed;
 }
 
@@ -172,6 +174,26 @@ std::optional<Answer> Layers::recall(const std::string& wish, std::chrono::secon
 
 void Layers::remember(const std::string& wish, const Answer& answer) {
   (void)write_whole(path(std::string(kWish) + wish), answer.layer);  // only saves time
+  if (++remembered_ > kMaxWishes) forget(kMaxWishes / 2);
+}
+
+void Layers::forget(std::size_t most) {
+  std::error_code failed;
+  std::vector<std::pair<std::int64_t, std::string>> kept;  // time and name
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory_, failed))
+    if (std::string name = entry.path().filename(); name.starts_with(kWish))
+      names.push_back(std::move(name));
+  for (std::string& name : names) {
+    struct stat info {};
+    if (recall(name.substr(kWish.size()), kRemembered) && ::stat(path(name).c_str(), &info) == 0)
+      kept.emplace_back(info.st_mtim.tv_sec, std::move(name));
+    else ::unlink(path(name).c_str());
+  }
+  std::ranges::sort(kept);
+  const std::size_t excess = kept.size() > most ? kept.size() - most : 0;
+  for (std::size_t i = 0; i < excess; ++i) ::unlink(path(kept[i].second).c_str());
+  remembered_ = kept.size() - excess;
 }
 
 }  // namespace vitrine::packages

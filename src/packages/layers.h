@@ -30,6 +30,9 @@ struct Layer {
   std::int64_t last_used = 0;  // seconds since 1970
 };
 
+constexpr std::chrono::hours kRemembered{24};  // how long an unpinned name means the same version
+constexpr std::size_t kMaxWishes = 4096;       // that are remembered
+
 // What a wish came to. `layer` "" = the image has it all.
 struct Answer {
   std::string layer;
@@ -60,6 +63,8 @@ class Layers {
   // By the hash of a wish; not older than `age`, and only while its layer is there.
   std::optional<Answer> recall(const std::string& wish, std::chrono::seconds age) const;
   void remember(const std::string& wish, const Answer& answer);
+  // Removes what recall() would not find any more, and the oldest beyond `most`.
+  void forget(std::size_t most);
 
  private:
   explicit Layers(std::string directory) : directory_(std::move(directory)) {}
@@ -69,6 +74,7 @@ class Layers {
   std::string directory_;
   std::map<std::string, Layer> layers_;
   std::uint64_t drafts_ = 0;
+  std::size_t remembered_ = 0;  // since forget()
 };
 
 }  // namespace vitrine::packages

@@ -111,5 +111,27 @@ TEST_F(LayersTest, AreRememberedByWhatWasAskedFor) {
   EXPECT_FALSE(layers.recall("wish", std::chrono::hours(1))) << "its layer is gone";
 }
 
+TEST_F(LayersTest, ForgetWhatWasAskedForWithItsLayerOrWithTime) {
+  Layers layers = open();
+  add(layers, 'a', 1);
+  add(layers, 'b', 1);
+  layers.remember("of-a", {id('a')});
+  layers.remember("of-b", {id('b')});
+  layers.remember("old", {""});
+  layers.remember("new", {""});
+  const timespec then{::time(nullptr) - 2 * 24 * 3600, 0};
+  const timespec times[] = {then, then};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (directory_ + "/wish-old").c_str(), times, 0), 0);
+
+  EXPECT_EQ(layers.prune(0, {id('b')}), 1u);
+
+  EXPECT_FALSE(fs::exists(directory_ + "/wish-of-a"));
+  EXPECT_TRUE(fs::exists(directory_ + "/wish-of-b"));
+  EXPECT_FALSE(fs::exists(directory_ + "/wish-old"));
+  EXPECT_TRUE(fs::exists(directory_ + "/wish-new"));
+  layers.forget(1);
+  EXPECT_NE(fs::exists(directory_ + "/wish-of-b"), fs::exists(directory_ + "/wish-new"));
+}
+
 }  // namespace
 }  // namespace vitrine::packages

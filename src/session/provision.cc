@@ -5,6 +5,7 @@
 #include <boost/algorithm/string/join.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <set>
 
 #include "base/sha256.h"
@@ -15,13 +16,14 @@
 namespace vitrine::session {
 
 namespace json = boost::json;
+using namespace boost::asio::experimental::awaitable_operators;
 
 namespace {
 
-constexpr int kMostAtOnce = 2;                 // installations; each may fill its disk limit
-constexpr std::chrono::hours kRemembered{24};  // how long an unpinned name means the same version
+constexpr int kMostAtOnce = 2;  // installations; each may fill its disk limit
 constexpr std::size_t kMaxProgress = 500;
-constexpr std::size_t kMaxHosts = 8;  // that one index leads to
+constexpr std::size_t kMaxHosts = 16;       // that the pages of one wish lead to
+constexpr std::size_t kMaxKnownHosts = 32;  // of all wishes
 
 PackageTrouble trouble(std::string code, std::string detail, std::string remedy, int status = 422) {
   return {std::move(code), std::move(detail), std::move(remedy), status};
@@ -89,6 +91,18 @@ bool is_pin(const json::value& value) {
       packages::parse_requirement(text_of(*pin, "name") + "==" + text_of(*pin, "version")));
 }
 
+// {"packages": [...]} of a worker.
+PackageWish read_wish(const std::string& text) {
+  PackageWish wish;
+  boost::system::error_code failed;
+  const json::value parsed = json::parse(text, failed);
+  if (!failed && parsed.is_object() && parsed.as_object().contains("packages") &&
+      parsed.as_object().at("packages").is_array())
+    for (const json::value& one : parsed.as_object().at("packages").as_array())
+      if (one.is_string()) wish.packages.emplace_back(one.as_string());
+  return wish;
+}
+
 }  // namespace
 
 void add_imports(const std::vector<std::string>& names, SessionSpec& spec) {
@@ -102,10 +116,12 @@ Provisioner::Provisioner(asio::any_io_executor executor, Registry& registry,
       registry_(registry),
       config_(std::move(config)),
       layers_(std::move(layers)),
+      live_(std::make_shared<Live>(executor)),
       landed_(executor) {}
 
 Provisioner::~Provisioner() {
   for (auto& [key, flight] : flights_) flight->orphaned = true;
+  live_->orphaned = true;
 }
 
 void Provisioner::apply(const Provided& provided, SessionSpec& spec) {
@@ -117,33 +133,93 @@ void Provisioner::apply(const Provided& provided, SessionSpec& spec) {
   spec.imports = provided.modules;
 }
 
+class Provisioner::Turn {
+ public:
+  Turn(std::shared_ptr<Live> live, std::string session)
+      : live_(std::move(live)), session_(std::move(session)) {}
+  ~Turn() {
+    live_->adding.erase(session_);
+    if (!live_->orphaned) live_->changes.tell();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::shared_ptr<Live> live_;
+  std::string session_;
+};
+
+Task<Provided> Provisioner::provide_for(std::shared_ptr<Session> session, PackageWish wish,
+                                        Progress progress, std::shared_ptr<Turn>* turn) {
+  const std::shared_ptr<Live> live = live_;
+  while (live->adding.contains(session->id)) co_await live->changes.wait();
+  live->adding.insert(session->id);
+  *turn = std::make_shared<Turn>(live, session->id);
+  wish.layer = session->spec.layer;
+  co_return co_await provide(std::move(wish), std::move(progress));
+}
+
+Task<std::optional<Provided>> Provisioner::provided_while_asked(
+    std::shared_ptr<Session> session, std::shared_ptr<Execution> execution,
+    std::shared_ptr<Asked> asked, PackageWish wish, std::shared_ptr<Turn>* turn) {
+  const auto ended = [](std::shared_ptr<Execution> it) -> Task<bool> {
+    co_await it->finished();
+    co_return true;
+  };
+  const auto replaced = [](std::shared_ptr<Asked> it) -> Task<bool> {
+    while (!it->newest) co_await it->changes.wait();
+    co_return true;
+  };
+  Progress silent;
+  auto first = co_await (provide_for(session, std::move(wish), std::move(silent), turn) ||
+                         ended(execution) || replaced(asked));
+  if (first.index() != 0 || execution->is_finished()) co_return std::nullopt;
+  co_return std::move(std::get<0>(first));
+}
+
 Task<void> Provisioner::answer(std::shared_ptr<Session> session,
                                std::shared_ptr<Execution> execution, std::string text) {
-  PackageWish wish;
-  wish.layer = session->spec.layer;
-  boost::system::error_code failed;
-  const json::value parsed = json::parse(text, failed);
-  if (!failed && parsed.is_object() && parsed.as_object().contains("packages") &&
-      parsed.as_object().at("packages").is_array())
-    for (const json::value& one : parsed.as_object().at("packages").as_array())
-      if (one.is_string()) wish.packages.emplace_back(one.as_string());
-  Provided provided = co_await provide(std::move(wish), {});
-  if (!provided.trouble && provided.shadows)
-    provided.trouble = trouble("conflict", "these packages need other versions than the image has",
-                               "create a session with them in `packages`");
-  if (!provided.trouble && !provided.layer.empty() && provided.layer != session->spec.layer) {
-    Status added = co_await registry_.add_layer(session, provided.layer);
-    if (!added) provided.trouble = trouble("install_failed", added.error().message, "try again");
+  const std::shared_ptr<Live> live = live_;
+  if (const auto found = live->questions.find(execution); found != live->questions.end()) {
+    found->second->newest = std::move(text);
+    found->second->changes.tell();
+    co_return;
   }
-  json::object out;
-  if (const auto& why = provided.trouble) {
-    out = {{"code", why->code}, {"detail", why->detail}, {"remedy", why->remedy}};
-  } else {
-    json::array& pins = out["added"].emplace_array();
-    if (const packages::Layer* layer = layers_.find(provided.layer))
-      for (const std::string& pin : layer->pins) pins.emplace_back(pin);
+  struct Question {
+    std::shared_ptr<Live> live;
+    std::shared_ptr<Execution> of;
+    ~Question() { live->questions.erase(of); }
+  } question{live, execution};
+  const auto asked = std::make_shared<Asked>(executor_);
+  live->questions[execution] = asked;
+  asked->newest = std::move(text);
+  while (asked->newest && !execution->is_finished()) {
+    const std::string newest = std::move(*asked->newest);
+    asked->newest.reset();
+    PackageWish wish = read_wish(newest);
+    std::shared_ptr<Turn> turn;
+    std::optional<Provided> provided =
+        co_await provided_while_asked(session, execution, asked, std::move(wish), &turn);
+    if (!provided) continue;
+    if (!provided->trouble && provided->shadows)
+      provided->trouble =
+          trouble("conflict", "these packages need other versions than the image has",
+                  "create a session with them in `packages`");
+    if (!provided->trouble && !provided->layer.empty() && provided->layer != session->spec.layer) {
+      Status added = co_await registry_.add_layer(session, provided->layer);
+      if (!added) provided->trouble = trouble("install_failed", added.error().message, "try again");
+    }
+    if (asked->newest) continue;  // nobody waits for this one
+    json::object out;
+    if (const auto& why = provided->trouble) {
+      out = {{"code", why->code}, {"detail", why->detail}, {"remedy", why->remedy}};
+    } else {
+      json::array& pins = out["added"].emplace_array();
+      if (const packages::Layer* layer = layers_.find(provided->layer))
+        for (const std::string& pin : layer->pins) pins.emplace_back(pin);
+    }
+    session->answer_input(*execution, json::serialize(out));
   }
-  session->answer_input(*execution, json::serialize(out));
 }
 
 Task<Status> Provisioner::provide_in_time(SessionSpec* spec, std::chrono::milliseconds patience) {
@@ -261,7 +337,7 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
                               "do without " + requirements.front() +
                                   "; the image holds numpy, pandas, scipy, matplotlib and more"));
   const std::string key = wish_key(requirements, wish);
-  std::optional<packages::Answer> known = layers_.recall(key, kRemembered);
+  std::optional<packages::Answer> known = layers_.recall(key, packages::kRemembered);
   if (!known) {
     const auto found = flights_.find(key);
     std::shared_ptr<Flight> flight = found == flights_.end() ? nullptr : found->second;
@@ -290,6 +366,7 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
       ~Waiting() {
         if (--flight->waiting > 0 || flight->result || flight->orphaned) return;
         flight->abandoned = true;
+        self->landed_.tell();  // it may still queue
         asio::co_spawn(
             self->executor_,
             [](Provisioner* of, std::shared_ptr<Flight> it) -> Task<void> {
@@ -364,7 +441,7 @@ std::vector<std::string> Provisioner::index_hosts() const {
 
 Task<std::optional<PackageTrouble>> Provisioner::find_hosts(std::shared_ptr<Flight> flight) {
   const std::vector<std::string> known = index_hosts();
-  if (known.empty() || !hosts_.empty()) co_return std::nullopt;
+  if (known.empty()) co_return std::nullopt;
   json::object asked = job("hosts", *flight);
   Said said = co_await ask(flight, std::move(asked));
   if (said.trouble) co_return std::move(said.trouble);
@@ -375,8 +452,14 @@ Task<std::optional<PackageTrouble>> Provisioner::find_hosts(std::shared_ptr<Flig
         if (std::string host(one.as_string()); parse_network_rule(host))
           hosts.insert(std::move(host));
   if (hosts.empty()) co_return std::nullopt;  // a package that is not there: uv will tell
-  hosts_.assign(hosts.begin(), hosts.end());
   for (const std::string& host : known) hosts.erase(host);
+  const std::vector<std::string> before = flight->hosts;  // that its session reaches already
+  flight->hosts.assign(hosts.begin(), hosts.end());
+  for (const std::string& host : before) hosts.erase(host);
+  // The newest first: what a package needs often lies where others were found.
+  std::erase_if(hosts_, [&](const std::string& host) { return hosts.contains(host); });
+  hosts_.insert(hosts_.begin(), hosts.begin(), hosts.end());
+  if (hosts_.size() > kMaxKnownHosts) hosts_.resize(kMaxKnownHosts);
   if (hosts.empty()) co_return std::nullopt;
   co_await close(flight);
   co_return co_await open(flight, Way::index);
@@ -394,7 +477,11 @@ Task<std::optional<PackageTrouble>> Provisioner::open(std::shared_ptr<Flight> fl
   spec.limits.exec_time = std::chrono::duration_cast<std::chrono::milliseconds>(config_.time);
   if (config_.find_links) spec.layer = kWheels;
   if (std::vector<std::string> hosts = index_hosts(); way == Way::index && !hosts.empty()) {
-    hosts.insert(hosts.end(), hosts_.begin(), hosts_.end());
+    const std::set<std::string> own(flight->hosts.begin(), flight->hosts.end());
+    hosts.insert(hosts.end(), own.begin(), own.end());
+    for (const std::string& host : hosts_)
+      if (!own.contains(host)) hosts.push_back(host);
+    flight->hosts.assign(hosts.begin(), hosts.end());
     hosts.insert(hosts.begin(), std::string(kIndexMark));
     spec.network = Network{std::move(hosts)};
   }

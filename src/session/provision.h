@@ -10,8 +10,10 @@
 
 #include <boost/json.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -64,10 +66,16 @@ class Provisioner {
   Provisioner& operator=(const Provisioner&) = delete;
 
   Task<Provided> provide(PackageWish wish, Progress progress);
+  // The right to add to a session, held until the layer is there: each covers the one before.
+  class Turn;
+  // For a session that lives: beside what it has when its turn comes.
+  Task<Provided> provide_for(std::shared_ptr<Session> session, PackageWish wish, Progress progress,
+                             std::shared_ptr<Turn>* turn);
   // For callers that can wait only so long, and show nothing meanwhile: `unavailable` while it goes on.
   Task<Status> provide_in_time(SessionSpec* spec, std::chrono::milliseconds patience);
   // Answers a worker that asks for packages while its code runs: {"packages": [...]} or, when it
-  // has them, {"added": [...]}, or {"code", "detail", "remedy"}.
+  // has them, {"added": [...]}, or {"code", "detail", "remedy"}. A newer question of the same execution
+  // takes the place of the one that it did not wait for; what has ended is not waited for either.
   Task<void> answer(std::shared_ptr<Session> session, std::shared_ptr<Execution> execution,
                     std::string wish);
   // Puts what was provided into the spec of a session that is to be made.
@@ -84,6 +92,7 @@ class Provisioner {
     explicit Flight(asio::any_io_executor executor) : changes(std::move(executor)) {}
     std::vector<std::string> requirements;
     std::vector<std::string> pins;  // of the layer that the session has
+    std::vector<std::string> hosts;  // that its own session reaches
     bool allow_sdist = false;
     std::vector<std::string> progress;
     std::optional<Provided> result;
@@ -95,6 +104,25 @@ class Provisioner {
     Changes changes;
   };
 
+  // What waits for a live session; it may outlive the provisioner when the server ends.
+  struct Asked {
+    explicit Asked(asio::any_io_executor executor) : changes(std::move(executor)) {}
+    std::optional<std::string> newest;
+    Changes changes;
+  };
+  struct Live {
+    explicit Live(asio::any_io_executor executor) : changes(std::move(executor)) {}
+    std::set<std::string> adding;  // sessions whose turn somebody has
+    std::map<std::shared_ptr<Execution>, std::shared_ptr<Asked>> questions;
+    bool orphaned = false;
+    Changes changes;
+  };
+
+  // None if the execution ended, or asked for something else, before it was there.
+  Task<std::optional<Provided>> provided_while_asked(std::shared_ptr<Session> session,
+                                                     std::shared_ptr<Execution> execution,
+                                                     std::shared_ptr<Asked> asked, PackageWish wish,
+                                                     std::shared_ptr<Turn>* turn);
   Task<std::optional<PackageTrouble>> read_names(const PackageWish& wish, Provided& out,
                                                  std::vector<std::string>& requirements);
   Task<bool> know_image();
@@ -103,7 +131,7 @@ class Provisioner {
   Task<Provided> install_in(std::shared_ptr<Flight> flight);
   enum class Way { none, index };  // out of the installer's session
   Task<std::optional<PackageTrouble>> open(std::shared_ptr<Flight> flight, Way way);
-  // Where the index keeps its files, if nobody has asked yet; the session may be another one after.
+  // Where the index keeps the files of what is asked for; the session may be another one after.
   Task<std::optional<PackageTrouble>> find_hosts(std::shared_ptr<Flight> flight);
   std::vector<std::string> index_hosts() const;
   Task<void> close(std::shared_ptr<Flight> flight);
@@ -127,6 +155,7 @@ class Provisioner {
   std::string default_index_;
   std::vector<std::string> hosts_;  // where the index keeps its files
   std::unordered_map<std::string, std::shared_ptr<Flight>> flights_;
+  std::shared_ptr<Live> live_;
   int flying_ = 0;
   Changes landed_;
   std::uint64_t installations_ = 0;

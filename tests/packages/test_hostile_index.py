@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Shop
-from served import Server
+from served import Server, until
 from test_packages import layers, run, value
 from wheels import wheel
 
@@ -23,8 +23,9 @@ SECRET = "correct-horse-battery"
 class Index:
     """A simple index. What it says of a file's hash is up to `hash_of`."""
 
-    def __init__(self, files: dict[str, bytes]) -> None:
+    def __init__(self, files: dict[str, bytes], host: str = HOST) -> None:
         self.files = files
+        self.pages: dict[str, str] = {}  # of packages whose page is another one
         self.hash_of: Callable[[bytes], str] = lambda data: hashlib.sha256(data).hexdigest()
         self.stalls = threading.Event()
         self.over = threading.Event()
@@ -46,9 +47,9 @@ class Index:
             def handle_error(self, *_: object) -> None:
                 pass  # whoever stopped waiting
 
-        self.server = Quiet((HOST, 0), Handler)
+        self.server = Quiet((host, 0), Handler)
         self.server.daemon_threads = True
-        self.url = f"http://{HOST}:{self.server.server_port}/simple"
+        self.url = f"http://{host}:{self.server.server_port}/simple"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def answer(self, request: http.server.BaseHTTPRequestHandler) -> None:
@@ -65,7 +66,8 @@ class Index:
                 f'<a href="/files/{name}#sha256={self.hash_of(self.files[name])}">{name}</a>\n'
                 for name in mine
             )
-            return self.send(request, 200 if mine else 404, links.encode(), "text/html")
+            links = self.pages.get(parts[1], links)
+            return self.send(request, 200 if links else 404, links.encode(), "text/html")
         data = self.files.get(parts[-1])
         self.send(request, 200 if data else 404, data or b"", "application/zip")
 
@@ -194,3 +196,93 @@ def test_the_index_is_for_installations_alone(index: Index, shop: Shop) -> None:
     marked = {"code": "1", "network": {"allow": ["!index", rule]}}
     server.post("/v1/run", marked).is_problem(422)
     server.end()
+
+
+def test_an_interrupted_installation_is_given_up_and_the_next_one_works(
+    index: Index, serve_index: Callable[..., Server]
+) -> None:
+    server = serve_index(index.url)
+    session = server.create(imports=["dataclass"])  # it knows the image now
+    before = server.info()["sessions"]
+    index.stalls.set()
+    task = session.background("%pip install vi-one", timeout_s=60)
+    assert until(lambda: index.asked), "the installer does not begin"
+
+    assert session.call("POST", "/interrupt").status in (200, 202, 204)
+
+    assert task.result().json["outcome"] == "interrupted"
+    assert until(lambda: server.info()["sessions"] == before), "the installer goes on"
+    index.stalls.clear()
+    done = session.run("%pip install vi-two\nimport vi_two\nvi_two.version", timeout_s=60)
+    assert value(done) == "'1.0'"
+    session.delete()
+
+
+def test_code_that_catches_the_interrupt_may_ask_again(
+    index: Index, serve_index: Callable[..., Server]
+) -> None:
+    server = serve_index(index.url)
+    session = server.create(imports=["dataclass"])
+    index.stalls.set()
+    code = (
+        "try:\n    await vitrine_install('vi-one')\nexcept KeyboardInterrupt:\n    pass\n"
+        "pins = await vitrine_install('vi-two')\npins"
+    )
+    task = session.background(code, timeout_s=60)
+    assert until(lambda: index.asked), "the installer does not begin"
+
+    index.stalls.clear()
+    session.call("POST", "/interrupt")
+
+    assert value(task.result().json) == "['vi-two==1.0']"
+    session.delete()
+
+
+def test_a_deleted_session_gives_its_installation_up(
+    index: Index, serve_index: Callable[..., Server]
+) -> None:
+    server = serve_index(index.url)
+    sessions = [server.create(imports=["dataclass"]) for _ in range(3)]
+    before = server.info()["sessions"]
+    index.stalls.set()
+    tasks = [
+        session.background(f"%pip install vi-one=={number}", timeout_s=60)
+        for number, session in enumerate(sessions)
+    ]
+    assert until(lambda: index.asked), "the installer does not begin"
+
+    assert [session.delete().status for session in sessions] == [204] * 3
+
+    assert until(lambda: server.info()["sessions"] == before - 3), "an installer goes on"
+    assert all(task.result() for task in tasks)
+    index.stalls.clear()
+    assert value(run(server, "import vi_two; 1", packages=["vi-two"])) == "1"
+
+
+def test_each_package_may_lie_on_a_host_of_its_own(
+    index: Index, serve_index: Callable[..., Server], tmp_path: Path
+) -> None:
+    made = wheel(tmp_path, "vi_far")
+    far = Index({made.name: made.read_bytes()})
+    try:
+        link = f"{far.url.removesuffix('/simple')}/files/{made.name}"
+        link += f"#sha256={hashlib.sha256(made.read_bytes()).hexdigest()}"
+        index.pages["vi-far"] = f"<a data-x='1' href='{link}'>{made.name}</a>\n"
+        server = serve_index(index.url)
+
+        assert value(run(server, "import vi_one; 1", packages=["vi-one"])) == "1"
+        assert value(run(server, "import vi_far; 1", packages=["vi-far"])) == "1"
+        assert value(run(server, "import vi_two; 1", packages=["vi-two"])) == "1"
+    finally:
+        far.close()
+
+
+def test_an_index_on_the_hosts_loopback(index: Index, shop: Shop, tmp_path: Path) -> None:
+    made = wheel(tmp_path, "vi_near")
+    near = Index({made.name: made.read_bytes()}, host="127.0.0.1")
+    server = shop.serve(options=("--egress-index", "127.0.0.1"), index_url=near.url, find_links=0)
+    try:
+        assert value(run(server, "import vi_near; 1", packages=["vi-near"])) == "1"
+    finally:
+        server.end()
+        near.close()

@@ -145,6 +145,20 @@ def test_a_live_session_can_be_given_more(server: Server) -> None:
     session.delete()
 
 
+def test_what_is_added_at_once_is_there_together(serve: Callable[..., Server]) -> None:
+    session = serve().create()
+    names = ["vt-plain==1.0", "vt-script", "vt-pth"]
+
+    calls = [
+        Background(lambda name=name: session.call("POST", "/packages", {"packages": [name]}))
+        for name in names
+    ]
+
+    assert [call.result().status for call in calls] == [200] * 3
+    assert session.value("import vt_plain, vt_script, vt_pth; vt_plain.version") == "'1.0'"
+    session.delete()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_without_root_it_is_the_same(serve: Callable[..., Server]) -> None:
     server = serve(user=65534)
@@ -348,6 +362,7 @@ def test_what_was_not_used_for_longest_goes_first_and_nothing_that_is_in_use(
     session.delete()
     assert server.post("/v1/packages/prune", {}).json["removed"] == len(kept)
     assert layers(server)["layers"] == []
+    assert os.listdir(server.data / "layers") == [], "nor what they were asked for with"
 
 
 def test_layers_outlive_the_server(serve: Callable[..., Server]) -> None:
