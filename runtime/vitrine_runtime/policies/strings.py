@@ -31,7 +31,7 @@ class Evaluates(Protocol):
 
 
 _TCL_WORDS = frozenset(("tk", "wm", "winfo", "font", "ttk::style", "ttk::setTheme", "grid", "pack"))
-_BACKENDS = ("vitrine_runtime", "matplotlib_inline")  # of ours, and the notebook's
+_BACKENDS = ("vitrine_runtime.mpl_backend",)
 _IN_ANNOTATIONS = (
     ast.Expression, ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Constant,
     ast.BinOp, ast.BitOr, ast.Load, ast.Starred, ast.UnaryOp, ast.USub,
@@ -206,7 +206,7 @@ def close(hooks: ImportHooks, policy: Evaluates) -> None:
 
         def check(backend: Any) -> None:
             name = str(backend)
-            if name.startswith("module://") and name[9:].partition(".")[0] not in _BACKENDS:
+            if name.startswith("module://") and name[9:] not in _BACKENDS:
                 policy.check_namespace(name[9:])
 
         def is_valid_backend(self: Any, backend: Any) -> Any:
