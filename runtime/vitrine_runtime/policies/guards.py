@@ -51,6 +51,7 @@ REFUSED = {
     "locals": "keep values in a dict of your own",
     "breakpoint": "print the values",
     "help": "print(x.__doc__)",
+    "vitrine_install": "packages are asked for when the session is created",
 }
 MOST_KINDS = 1000  # remembered: a cell in a loop may make classes without end
 

@@ -71,7 +71,11 @@ PROGRAMS = frozenset(
     """.split()
 )
 # Names that mean something harmful on some objects only; asked at run time.
-SPECIAL = frozenset("format format_map eval evalfile query call createcommand load".split())
+SPECIAL = frozenset(
+    """
+    format format_map eval evalfile query call createcommand load apply agg aggregate transform
+    """.split()
+)
 
 _HINT = "allowed are public names, your own _names, and special methods such as __init__"
 

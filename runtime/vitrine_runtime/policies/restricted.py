@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import sys
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -77,7 +78,13 @@ class Restricted:
         return compile(tree, "<text>", "eval")
 
     def namespace(self, names: Any) -> dict[str, Any]:
-        return {**names, "__builtins__": self._builtins}
+        """With guarded builtins, also where a library copied the real ones into its names."""
+        real, guarded = vars(builtins), self._builtins
+        own = {
+            key: guarded.get(key) if key in real and value is real[key] else value
+            for key, value in names.items()
+        }
+        return {**own, "__builtins__": guarded}
 
     def owns(self, names: Any) -> bool:
         """Names of the user's, and not of a library."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..imports import ImportHooks
 from ..sealed import __builtins__  # noqa: F401
+from . import tcl
 from .names import check_attribute, is_special_form
 from .violation import refuse
 
@@ -30,6 +31,7 @@ class Evaluates(Protocol):
 
 
 _TCL_WORDS = frozenset(("tk", "wm", "winfo", "font", "ttk::style", "ttk::setTheme", "grid", "pack"))
+_BACKENDS = ("vitrine_runtime.mpl_backend",)
 _IN_ANNOTATIONS = (
     ast.Expression, ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Constant,
     ast.BinOp, ast.BitOr, ast.Load, ast.Starred, ast.UnaryOp, ast.USub,
@@ -74,6 +76,11 @@ def guarded(guards: Guards, obj: Any, name: str) -> Any:
     if name in ("eval", "query"):
         if family == "pandas" or (module_name(obj) or "").partition(".")[0] == "pandas":
             return _pandas(getattr(obj, name))
+    if name in ("apply", "agg", "aggregate", "transform"):
+        classes = type.mro(obj) if kind is type and obj is not type else kind.__mro__
+        if any(str(one.__module__).startswith("pandas.") for one in classes):
+            return _by_name(getattr(obj, name))
+        return None
     if name in ("eval", "evalfile", "call", "createcommand"):
         if kind.__name__ == "tkapp" or family in ("tkinter", "turtle") or _is_widget(obj):
             return _tcl(getattr(obj, name), name)
@@ -124,6 +131,28 @@ def _pandas(method: Any) -> Callable[..., Any]:
     return checked
 
 
+def _by_name(method: Any) -> Callable[..., Any]:
+    """Methods of pandas that take names of methods."""
+
+    def check(value: Any) -> None:
+        if isinstance(value, str) and value.startswith("_"):
+            check_attribute(value)
+            refuse("attribute", f"the method {value!r} is private", "name a public one")
+        elif isinstance(value, dict):
+            for one in value.values():
+                check(one)
+        elif isinstance(value, (list, tuple)):
+            for one in value:
+                check(one)
+
+    def checked(*arguments: Any, **options: Any) -> Any:
+        check(arguments)
+        check(options)
+        return method(*arguments, **options)
+
+    return checked
+
+
 def _tcl(method: Any, name: str) -> Callable[..., Any]:
     def checked(*arguments: Any) -> Any:
         first = str(arguments[0]) if arguments else ""
@@ -162,7 +191,7 @@ def close(hooks: ImportHooks, policy: Evaluates) -> None:
     evaluate = policy.evaluate
 
     def close_sympy(parser: Any) -> None:
-        parser.eval_expr = evaluate
+        parser.eval_expr = lambda code, own, names: evaluate(code, names, own)
 
     def close_patsy(formulas: Any) -> None:
         def run(self: Any, expr: str, source_name: str = "", inner_namespace: Any = None) -> Any:
@@ -171,12 +200,29 @@ def close(hooks: ImportHooks, policy: Evaluates) -> None:
 
         formulas.EvalEnvironment.eval = run
 
-    def close_tkinter(tkinter: Any) -> None:
-        tkinter.Tk.readprofile = lambda *arguments: None  # it runs files of the home directory
+    def close_matplotlib(registry: Any) -> None:
+        kind = registry.BackendRegistry
+        valid, name_of = kind.is_valid_backend, kind._backend_module_name
+
+        def check(backend: Any) -> None:
+            name = str(backend)
+            if name.startswith("module://") and name[9:] not in _BACKENDS:
+                policy.check_namespace(name[9:])
+
+        def is_valid_backend(self: Any, backend: Any) -> Any:
+            check(backend)
+            return valid(self, backend)
+
+        def module_name_of(self: Any, backend: Any) -> Any:
+            check(backend)
+            return name_of(self, backend)
+
+        kind.is_valid_backend, kind._backend_module_name = is_valid_backend, module_name_of
 
     hooks.after("sympy.parsing.sympy_parser", close_sympy)
     hooks.after("patsy.eval", close_patsy)
-    hooks.after("tkinter", close_tkinter)
+    hooks.after("tkinter", tcl.close)
+    hooks.after("matplotlib.backends.registry", close_matplotlib)
 
 
 def _close_annotations(policy: Evaluates) -> None:
