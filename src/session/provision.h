@@ -91,7 +91,7 @@ class Provisioner {
   struct Flight {
     explicit Flight(asio::any_io_executor executor) : changes(std::move(executor)) {}
     std::vector<std::string> requirements;
-    std::vector<std::string> pins;  // of the layer that the session has
+    std::vector<std::string> pins;   // of the layer that the session has
     std::vector<std::string> hosts;  // that its own session reaches
     bool allow_sdist = false;
     std::vector<std::string> progress;

@@ -160,6 +160,7 @@ ESCAPES: dict[str, str] = {
     "tkinter bind text": "import tkinter as t\nt.Tk().bind('<a>', 'exec id')",
     "tkinter protocol text": "import tkinter as t\nt.Tk().protocol('WM_DELETE_WINDOW', 'exec id')",
     "tkinter option_add": "import tkinter as t\nt.Tk().option_add('*Button.command', 'exec id')",
+    "ttk heading command": "import tkinter as t\nfrom tkinter import ttk\nttk.Treeview(t.Tk(), columns='a').heading('a', command='exec id')",
     # -- hiding it
     "caught": "try:\n    import os\nexcept BaseException:\n    pass",
     "caught bare": "try:\n    eval('1')\nexcept:\n    print('nothing happened')",

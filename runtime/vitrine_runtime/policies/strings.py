@@ -222,6 +222,7 @@ def close(hooks: ImportHooks, policy: Evaluates) -> None:
     hooks.after("sympy.parsing.sympy_parser", close_sympy)
     hooks.after("patsy.eval", close_patsy)
     hooks.after("tkinter", tcl.close)
+    hooks.after("tkinter.ttk", tcl.close_ttk)
     hooks.after("matplotlib.backends.registry", close_matplotlib)
 
 

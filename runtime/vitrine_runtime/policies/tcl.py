@@ -60,3 +60,14 @@ def close(tkinter: Any) -> None:
     tkinter.Tk.readprofile = lambda *arguments: None  # it runs files of the home directory
     misc._options, misc._bind, misc.option_add = checked_options, checked_bind, checked_add
     tkinter.Wm.wm_protocol = tkinter.Wm.protocol = checked_protocol
+
+
+def close_ttk(ttk: Any) -> None:
+    """A column's heading does not go through the options of other widgets."""
+    heading = ttk.Treeview.heading
+
+    def checked_heading(self: Any, column: Any, option: Any = None, **kw: Any) -> Any:
+        check_callback(kw.get("command"))
+        return heading(self, column, option, **kw)
+
+    ttk.Treeview.heading = checked_heading
