@@ -119,7 +119,13 @@ def test_its_packages_hold_every_library_of_the_programs() -> None:
         capture_output=True, text=True, timeout=60,
     ).stdout  # fmt: skip
     have = {line.strip() for line in text.splitlines() if line and not line.startswith(" ")}
-    for program in ("vitrine", "vitrine-keeper", "vitrine-front", "vitrine-egress", "vitrine-encoder"):
+    for program in (
+        "vitrine",
+        "vitrine-keeper",
+        "vitrine-front",
+        "vitrine-egress",
+        "vitrine-encoder",
+    ):
         listed = subprocess.run(["ldd", BUILD / "bin" / program], capture_output=True, text=True)
         for path in re.findall(r"=> (/\S+)", listed.stdout):
             real = os.path.realpath(path)
