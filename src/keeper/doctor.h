@@ -26,7 +26,8 @@ inline constexpr const char* kLostOnTheFloor[] = {
     "no pid namespace: sessions cannot signal or inspect others, but can tell that processes exist",
     "no mounts of their own: one read-only image for all, no /tmp, no /dev/shm, no /proc, no "
     "terminals",
-    "no network namespace: sessions can make no sockets at all, not even on loopback; so no display "
+    "no network namespace: sessions can make no sockets at all, not even on loopback; so no "
+    "display "
     "and no packages of their own either",
     "warm interpreters run as the container's root, with three of its capabilities, until they "
     "fork",
