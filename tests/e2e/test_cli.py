@@ -524,8 +524,9 @@ def test_repl_in_a_terminal_interrupts_and_ends(server: str, directory: Path) ->
     ended, status = 0, 0
     while ended == 0:
         with contextlib.suppress(OSError):
-            os.write(terminal, b"\x04")
-        time.sleep(0.1)
+            os.write(terminal, b"\x15\x04")  # on an empty line, whatever became of the last one
+            while select.select([terminal], [], [], 0.1)[0] and os.read(terminal, 4096):
+                pass
         ended, status = os.waitpid(pid, os.WNOHANG)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 0
