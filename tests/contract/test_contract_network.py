@@ -571,14 +571,18 @@ def test_networks_that_come_and_go_leave_nothing(server: Server, origin: Origin)
         assert session.delete().status == 204
         assert proxies(server) == []
 
+    def full() -> bool:
+        pools = server.info()["pools"]
+        return bool(pools["empty"] >= 16 and pools["loaded"] >= 4)
+
     for _ in range(3):
         round()
-    settled = until(lambda: server.info()["pools"]["empty"] >= 16 and (fds(), spaces()))
+    settled = until(lambda: full() and (fds(), spaces()))
     for _ in range(25):
         round()
 
     def as_before() -> bool:
-        return server.info()["pools"]["empty"] >= 16 and (fds(), spaces()) <= settled
+        return full() and (fds(), spaces()) <= settled
 
     assert until(as_before), (settled, fds(), spaces())
     assert server.info()["egress"]["proxies"] == 0
