@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 
 #include "api/problem.h"
+#include "api/request_parts.h"
 #include "api/send_file.h"
 #include "api/tar.h"
 #include "api/text.h"
@@ -30,7 +31,6 @@ struct FileRoutes {
   Task<void> put(Exchange& exchange);
   Task<void> remove(Exchange& exchange);
   Task<void> list(Exchange& exchange);
-  Task<std::shared_ptr<Session>> session_of(Exchange& exchange);
   Task<void> refuse(Exchange& exchange, const Error& error);
   Task<Result<std::uint64_t>> receive(Exchange& exchange, int file);
   Task<void> send_archive(Exchange& exchange, Session& session, const std::string& path);
@@ -39,17 +39,6 @@ struct FileRoutes {
   Task<Result<std::vector<wire::FilesListed::Entry>>> entries_of(Session& session,
                                                                  std::string path);
 };
-
-Task<std::shared_ptr<Session>> FileRoutes::session_of(Exchange& exchange) {
-  std::shared_ptr<Session> session = registry.find(exchange.parameters[0], *exchange.identity);
-  if (!session) {
-    co_await respond(exchange, not_found());
-    co_return nullptr;
-  }
-  exchange.session_id = session->id;
-  session->touch();
-  co_return session;
-}
 
 Task<void> FileRoutes::refuse(Exchange& exchange, const Error& error) {
   Problem problem = problem_of(error);
@@ -63,7 +52,7 @@ Task<void> FileRoutes::refuse(Exchange& exchange, const Error& error) {
 }
 
 Task<void> FileRoutes::get(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
   const std::string path = exchange.parameters[1];
   const wire::Request open = wire::OpenFile{session->engine, path};
@@ -97,7 +86,7 @@ Task<Result<std::uint64_t>> FileRoutes::receive(Exchange& exchange, int file) {
 }
 
 Task<void> FileRoutes::put(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
   const std::string path = exchange.parameters[1];
   if (auto size = exchange.body_size(); size && *size > session->spec.limits.disk_bytes)
@@ -129,7 +118,7 @@ Task<void> FileRoutes::put(Exchange& exchange) {
 }
 
 Task<void> FileRoutes::remove(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
   const wire::Request request = wire::RemoveFile{session->engine, exchange.parameters[1]};
   Result<wire::Done> done = expect<wire::Done>(co_await registry.keeper().call(request));
@@ -164,7 +153,7 @@ Task<Result<std::vector<wire::FilesListed::Entry>>> FileRoutes::entries_of(Sessi
 }
 
 Task<void> FileRoutes::list(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
   std::string path = exchange.query["path"];
   while (path.ends_with('/')) path.pop_back();

@@ -9,6 +9,7 @@
 #include "api/problem.h"
 #include "api/provision.h"
 #include "api/render.h"
+#include "api/request_parts.h"
 #include "api/screen.h"
 #include "api/text.h"
 
@@ -40,9 +41,10 @@ struct Native {
   Task<void> run(Exchange& exchange);
   Task<void> info(Exchange& exchange);
 
-  // Null after it has answered 404.
-  Task<std::shared_ptr<Session>> session_of(Exchange& exchange);
-  Task<std::optional<json::object>> body_of(Exchange& exchange, EmptyBody empty);
+  Task<std::optional<json::object>> read_body(Exchange& exchange, EmptyBody empty) {
+    return body_of(exchange, config.max_body, empty,
+                   "upload large data as a file and read it there");
+  }
   // Runs it and answers, as one JSON or as a stream.
   Task<void> answer_execution(Exchange& exchange, Streamed& streamed, Session& session,
                               ExecRequest request);
@@ -99,59 +101,8 @@ Problem creation_problem(const Error& error) {
   return problem;
 }
 
-Task<std::shared_ptr<Session>> Native::session_of(Exchange& exchange) {
-  std::shared_ptr<Session> session = registry.find(exchange.parameters[0], *exchange.identity);
-  if (!session) {
-    co_await respond(exchange, not_found());
-    co_return nullptr;
-  }
-  exchange.session_id = session->id;
-  session->touch();
-  co_return session;
-}
-
-bool is_json(std::string_view type) {
-  type = type.substr(0, type.find(';'));
-  while (type.ends_with(' ')) type.remove_suffix(1);
-  return type.empty() || boost::beast::iequals(type, "application/json");
-}
-
-Problem not_json(const std::string& type) {
-  return make_problem(http::status::unsupported_media_type, "unsupported_media_type",
-                      "the body is " + shown(type) + ", not JSON",
-                      "send Content-Type: application/json");
-}
-
-Task<std::optional<json::object>> Native::body_of(Exchange& exchange, EmptyBody empty) {
-  const std::string type = exchange.header("Content-Type");
-  if (!is_json(type) && exchange.body_size().value_or(0) > 0) {
-    co_await respond(exchange, not_json(type));
-    co_return std::nullopt;
-  }
-  Result<std::string> text = co_await exchange.body(config.max_body);
-  if (!text) {
-    if (text.error().code == Code::over_limit)
-      co_await respond(exchange, make_problem(http::status::payload_too_large, "too_large",
-                                              "the body is larger than " +
-                                                  std::to_string(config.max_body) + " bytes",
-                                              "upload large data as a file and read it there"));
-    else co_await respond(exchange, problem_of(text.error()));
-    co_return std::nullopt;
-  }
-  if (!is_json(type) && !text->empty()) {  // it came in chunks
-    co_await respond(exchange, not_json(type));
-    co_return std::nullopt;
-  }
-  auto parsed = parse_object(*text, empty);
-  if (auto* problem = std::get_if<Problem>(&parsed)) {
-    co_await respond(exchange, *problem);
-    co_return std::nullopt;
-  }
-  co_return std::move(std::get<json::object>(parsed));
-}
-
 Task<void> Native::create(Exchange& exchange) {
-  std::optional<json::object> body = co_await body_of(exchange, EmptyBody::is_object);
+  std::optional<json::object> body = co_await read_body(exchange, EmptyBody::is_object);
   if (!body) co_return;
   session::SessionSpec spec;
   spec.policy = registry.default_policy();
@@ -210,13 +161,13 @@ Task<void> Native::list(Exchange& exchange) {
 }
 
 Task<void> Native::show(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
   co_await exchange.respond(http::status::ok, "application/json", session_json(*session));
 }
 
 Task<void> Native::remove(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
   Status ended = co_await registry.end(session);
   if (!ended && ended.error().code == Code::not_found)
@@ -294,9 +245,9 @@ Task<void> Native::answer_execution(Exchange& exchange, Streamed& streamed, Sess
 }
 
 Task<void> Native::exec(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
-  std::optional<json::object> body = co_await body_of(exchange, EmptyBody::is_error);
+  std::optional<json::object> body = co_await read_body(exchange, EmptyBody::is_error);
   if (!body) co_return;
   ExecRequest request;
   Fields fields(*body);
@@ -309,7 +260,7 @@ Task<void> Native::exec(Exchange& exchange) {
 }
 
 Task<void> Native::run(Exchange& exchange) {
-  std::optional<json::object> body = co_await body_of(exchange, EmptyBody::is_error);
+  std::optional<json::object> body = co_await read_body(exchange, EmptyBody::is_error);
   if (!body) co_return;
   session::SessionSpec spec;
   spec.policy = registry.default_policy();
@@ -337,7 +288,7 @@ Task<void> Native::run(Exchange& exchange) {
 }
 
 Task<void> Native::history(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
   const auto page = read_page(exchange.query, 50, 500);
   if (auto* problem = std::get_if<Problem>(&page)) co_return co_await respond(exchange, *problem);
@@ -356,7 +307,7 @@ Task<void> Native::history(Exchange& exchange) {
 }
 
 Task<void> Native::one_execution(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
   Result<std::optional<store::ExecRow>> row =
       registry.store().execution(session->id, exchange.parameters[1]);
@@ -366,7 +317,7 @@ Task<void> Native::one_execution(Exchange& exchange) {
 }
 
 Task<void> Native::stack(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
   if (session->death) co_return co_await respond(exchange, session_dead(cause_text(*session)));
   std::optional<std::string> text = co_await session->stack();
@@ -378,16 +329,16 @@ Task<void> Native::stack(Exchange& exchange) {
 }
 
 Task<void> Native::interrupt(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
   session->interrupt(nullptr);
   co_await exchange.respond(http::status::no_content, "", "");
 }
 
 Task<void> Native::reset(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
-  std::optional<json::object> body = co_await body_of(exchange, EmptyBody::is_object);
+  std::optional<json::object> body = co_await read_body(exchange, EmptyBody::is_object);
   if (!body) co_return;
   Fields fields(*body);
   const bool keep = fields.choice("files", {"keep", "wipe"}).value_or("wipe") == "keep";

@@ -4,6 +4,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "api/native_requests.h"
+#include "api/request_parts.h"
 
 namespace vitrine::api {
 
@@ -162,19 +163,7 @@ Task<void> list_layers(Exchange& exchange, session::Registry& registry, Provisio
 }
 
 Task<std::optional<json::object>> small_body(Exchange& exchange) {
-  Result<std::string> text = co_await exchange.body(kMaxBody);
-  if (!text) {
-    Problem problem = make_problem(http::status::payload_too_large, "too_large",
-                                   "the body is larger than 64 KiB", "name fewer packages");
-    co_await respond(exchange, problem);
-    co_return std::nullopt;
-  }
-  auto parsed = parse_object(*text, EmptyBody::is_object);
-  if (auto* problem = std::get_if<Problem>(&parsed)) {
-    co_await respond(exchange, *problem);
-    co_return std::nullopt;
-  }
-  co_return std::move(std::get<json::object>(parsed));
+  return body_of(exchange, kMaxBody, EmptyBody::is_object, "name fewer packages");
 }
 
 // Makes a layer, or (with a session) adds it to that one.
@@ -247,10 +236,8 @@ void add_package_routes(Router& router, session::Registry& registry, Provisioner
               Access::overview, [&](Exchange& exchange) { return prune(exchange, packages); }});
   router.add({verb::post, "/v1/sessions/{id}/packages", "Add packages to a live session",
               Access::ordinary, [&](Exchange& exchange) -> Task<void> {
-                std::shared_ptr<session::Session> session =
-                    registry.find(exchange.parameters[0], *exchange.identity);
-                if (!session) co_return co_await respond(exchange, not_found());
-                co_await warm(exchange, registry, packages, session);
+                std::shared_ptr<session::Session> session = co_await session_of(exchange, registry);
+                if (session) co_await warm(exchange, registry, packages, session);
               }});
 }
 

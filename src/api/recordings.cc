@@ -3,6 +3,7 @@
 
 #include "api/fields.h"
 #include "api/problem.h"
+#include "api/request_parts.h"
 #include "api/send_file.h"
 
 namespace vitrine::api {
@@ -105,15 +106,12 @@ display::Wish read_wish(Fields& fields, std::uint64_t most_mb) {
 }
 
 Task<void> RecordingRoutes::start(Exchange& exchange) {
-  std::shared_ptr<Session> session = registry.find(exchange.parameters[0], *exchange.identity);
-  if (!session) co_return co_await respond(exchange, not_found());
-  exchange.session_id = session->id;
-  session->touch();
-  Result<std::string> text = co_await exchange.body(kMaxBody);
-  if (!text) co_return co_await respond(exchange, problem_of(text.error()));
-  auto parsed = parse_object(*text, EmptyBody::is_object);
-  if (auto* problem = std::get_if<Problem>(&parsed)) co_return co_await respond(exchange, *problem);
-  Fields fields(std::get<json::object>(parsed));
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
+  if (!session) co_return;
+  std::optional<json::object> body =
+      co_await body_of(exchange, kMaxBody, EmptyBody::is_object, "send these fields alone");
+  if (!body) co_return;
+  Fields fields(*body);
   const std::uint64_t most_mb =
       std::clamp<std::uint64_t>(recordings.limits().kept_bytes >> 20, 1, kMaxMb);
   const display::Wish wish = read_wish(fields, most_mb);
@@ -138,8 +136,8 @@ Task<void> RecordingRoutes::start(Exchange& exchange) {
   }
   const std::vector<Header> headers{
       {"Location", "/v1/sessions/" + session->id + "/recordings/" + (*film)->id}};
-  const std::string body = json::serialize(shown(**film));
-  co_await exchange.respond(http::status::created, "application/json", body, headers);
+  const std::string text = json::serialize(shown(**film));
+  co_await exchange.respond(http::status::created, "application/json", text, headers);
 }
 
 Task<void> RecordingRoutes::stop(Exchange& exchange) {

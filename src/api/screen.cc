@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "api/problem.h"
+#include "api/request_parts.h"
 #include "api/screen_requests.h"
 #include "api/text.h"
 #include "session/changes.h"
@@ -38,7 +39,6 @@ struct Screens {
   Task<void> windows(Exchange& exchange);
   Task<void> input(Exchange& exchange);
 
-  Task<std::shared_ptr<Session>> session_of(Exchange& exchange);
   Task<void> send(Exchange& exchange, display::Frame frame, display::Finish finish,
                   std::vector<std::string> notes, Capture::Result result, Clock::time_point asked);
   Task<Result<display::Look>> look(std::shared_ptr<Session> session, View view,
@@ -124,17 +124,6 @@ Problem picture_problem(const Error& error) {
                       "try again; if the X server died, open the windows again", 1);
 }
 
-Task<std::shared_ptr<Session>> Screens::session_of(Exchange& exchange) {
-  std::shared_ptr<Session> session = registry.find(exchange.parameters[0], *exchange.identity);
-  if (!session) {
-    co_await respond(exchange, not_found());
-    co_return nullptr;
-  }
-  exchange.session_id = session->id;
-  session->touch();
-  co_return session;
-}
-
 // One look, or as many as it takes until nothing has changed for a moment.
 Task<Result<display::Look>> Screens::look(std::shared_ptr<Session> session, View view,
                                           const PictureQuery& query, display::Frame& frame) {
@@ -174,7 +163,7 @@ Task<void> Screens::send(Exchange& exchange, display::Frame frame, display::Fini
 }
 
 Task<void> Screens::screenshot(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
   const auto read = read_picture_query(exchange.query);
   if (const auto* problem = std::get_if<Problem>(&read))
@@ -279,7 +268,7 @@ json::object window_object(const wire::screen::Window& window) {
 }
 
 Task<void> Screens::windows(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
   Result<View> opened = co_await session->screen.open(session->engine, display::Screen::Start::no);
   json::array list;
@@ -300,18 +289,12 @@ Task<void> Screens::windows(Exchange& exchange) {
 }
 
 Task<void> Screens::input(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange);
+  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
-  Result<std::string> text = co_await exchange.body(kMaxBody);
-  if (!text && text.error().code == Code::over_limit) {
-    const Problem problem = make_problem(http::status::payload_too_large, "too_large",
-                                         "the body is larger than 1 MiB", "send fewer events");
-    co_return co_await respond(exchange, problem);
-  }
-  if (!text) co_return co_await respond(exchange, problem_of(text.error()));
-  auto parsed = parse_object(*text, EmptyBody::is_error);
-  if (auto* problem = std::get_if<Problem>(&parsed)) co_return co_await respond(exchange, *problem);
-  Fields fields(std::get<json::object>(parsed));
+  std::optional<json::object> body =
+      co_await body_of(exchange, kMaxBody, EmptyBody::is_error, "send fewer events");
+  if (!body) co_return;
+  Fields fields(*body);
   wire::screen::Input events = read_input(fields);
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   if (session->death) co_return co_await respond(exchange, session_dead("it cannot take input"));

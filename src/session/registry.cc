@@ -264,6 +264,12 @@ std::shared_ptr<display::Studio> Registry::studio() {
   return studio_;
 }
 
+Task<Status> Registry::provide(SessionSpec* spec) {
+  const bool wants = spec->additional || !spec->packages.empty() || !spec->imports.empty();
+  if (!provider || !wants || spec->provided) co_return ok();
+  co_return co_await provider(spec);
+}
+
 Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
   if (auto refusal = refuses(spec)) co_return to_error(*refusal);
   const bool internal = !spec.stored && spec.lifetime == Lifetime::one_shot;
@@ -271,11 +277,8 @@ Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
     co_return Error{.code = Code::invalid_argument,
                     .message = "this server gives no network to sessions",
                     .remedy = "leave network out, or let the operator start it with --egress on"};
-  const bool wants = spec.additional || !spec.packages.empty() || !spec.imports.empty();
-  if (provider && wants && !spec.provided) {
-    Status provided = co_await provider(&spec);
-    if (!provided) co_return std::move(provided.error());
-  }
+  Status provided = co_await provide(&spec);
+  if (!provided) co_return std::move(provided.error());
   // Counted before it exists: others may ask meanwhile.
   const std::string owner = spec.owner;
   const Limits limits = spec.limits;

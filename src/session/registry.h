@@ -74,6 +74,8 @@ class Registry {
   const Counters& counters() const { return counters_; }
   // Sees to the packages of a spec that nobody has seen to yet; none = there are no packages.
   std::function<Task<Status>(SessionSpec* spec)> provider;
+  // Asks it, if there is anything to see to. create() does so too.
+  virtual Task<Status> provide(SessionSpec* spec);
   // Whether sessions get the network they ask for; installations of packages do in any case.
   bool network_for_sessions = true;
   // As Journal::wants.
@@ -120,6 +122,7 @@ class OwnedRegistry final : public Registry {
   Task<Status> end(std::shared_ptr<Session> session) override;
   std::size_t count() const override;
   void wake(Session& session) override { whole_.wake(session); }
+  Task<Status> provide(SessionSpec* spec) override { return whole_.provide(spec); }
   Policy default_policy() const override { return whole_.default_policy(); }
   std::shared_ptr<display::Studio> studio() override { return whole_.studio(); }
 

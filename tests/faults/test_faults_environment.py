@@ -356,7 +356,7 @@ def memory_cgroup(mib: int) -> Iterator[Path]:
 def test_too_little_memory_for_python_is_an_end_with_a_reason() -> None:
     if not os.path.exists("/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         pytest.skip("no v1 memory hierarchy to make such a host with")
-    with memory_cgroup(32) as group:
+    with memory_cgroup(24) as group:
         join = f"echo $$ > {group}/cgroup.procs"
         log = refused(
             says="no Python can be started", wrapper=("/bin/sh", "-c", f'{join} && exec "$@"', "sh")

@@ -887,10 +887,14 @@ def test_the_description_is_a_page_that_loads_nothing_from_elsewhere(url: str, p
 def test_what_the_ancestors_took_is_never_passed_over(url: str) -> None:
     refused = requests.post(url + "/reset", json={"executor_backend": "docker"}, timeout=10)
     wrong = requests.post(url + "/reset", json={"additional_imports": 7}, timeout=10)
+    noted = requests.post(url + "/reset", json={"additional_imports": ["dataclass"]}, timeout=60)
+    unknown = requests.post(url + "/reset", json={"additional_imports": ["nosuchmod"]}, timeout=60)
     plain = requests.post(url + "/reset", json={"executor_backend": "native"}, timeout=10)
 
     assert refused.status_code == 422
     assert refused.json()["detail"][0]["loc"] == ["body", "executor_backend"]
     assert wrong.status_code == 422
     assert wrong.json()["detail"][0]["loc"] == ["body", "additional_imports"]
+    assert noted.json()["observation"]["metadata"]["notes"] == ["dataclass -> dataclasses"]
+    assert unknown.status_code >= 400 and "nosuchmod" in unknown.json()["detail"]
     assert "metadata" not in plain.json()["observation"]

@@ -79,6 +79,10 @@ class Recording:
         while len(self.progress) < count:
             assert self.receive() == PROGRESS
 
+    def wait_frames(self, count: int) -> None:
+        while not self.progress or self.progress[-1][0] < count:
+            assert self.receive() == PROGRESS
+
     def wait_stopped(self) -> Stopped:
         while self.stopped is None:
             self.receive()

@@ -74,7 +74,7 @@ def test_a_moving_ball_moves_in_the_film(
     until(lambda: display.pixel(1000, 700) == (255, 255, 255), "the scene")
     encoder = record(display.framebuffer, tmp_path / "film", form=form).wait_started()
 
-    encoder.wait_progress(2)
+    encoder.wait_frames(12)
     stopped = encoder.stop()
     film = watch(tmp_path / "film")
 
@@ -84,11 +84,11 @@ def test_a_moving_ball_moves_in_the_film(
         10 if picture else 30,
         ["h264", "vp8", "apng", "gif"][form],
     )
-    assert stopped.reason == ASKED and stopped.frames > 3
+    assert stopped.reason == ASKED and stopped.frames > 10
     assert stopped.bytes == (tmp_path / "film").stat().st_size
     assert close_to(film.pixel(0, film.width - 20, film.height - 20), (255, 255, 255))
     places = {ball(film, i) for i in range(len(film.frames))}
-    assert len(places) > 2, "the ball moves"
+    assert len(places) > 8, "the ball moves"
     assert all(a < b for a, b in pairwise(film.times))
     assert abs(film.times[-1] - stopped.milliseconds / 1000) < 0.3, "as long as the recording"
 
@@ -141,13 +141,15 @@ def test_what_a_killed_encoder_wrote_can_be_played(
         expect(display.python(MOVING), "moving")
     encoder = record(display.framebuffer, tmp_path / "film", form=form).wait_started()
     encoder.wait_progress(4)
+    if not still:
+        encoder.wait_frames(75)  # what it told last may be in the fragment that is lost
 
     encoder.process.kill()
     encoder.process.wait()
     film = watch(tmp_path / "film")
 
     assert film.times[-1] > 1.5, "all but the last moments"
-    assert len(film.frames) >= (2 if still else 5)
+    assert len(film.frames) >= (2 if still else 30)
 
 
 def test_a_still_screen_costs_little(

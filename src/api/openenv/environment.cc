@@ -159,9 +159,10 @@ Observation Environment::begin() {
   state_ = State();
   state_.episode = wishes_.episode ? wishes_.episode : new_episode();
   Observation seen;
-  if (session_ && !session_->notes.empty()) {
+  const std::vector<std::string>& told = session_ ? session_->notes : wishes_.notes;
+  if (!told.empty()) {
     json::array notes;
-    for (const std::string& note : session_->notes) notes.emplace_back(note);
+    for (const std::string& note : told) notes.emplace_back(note);
     seen.metadata["notes"] = std::move(notes);
   }
   return seen;

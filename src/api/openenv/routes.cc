@@ -10,6 +10,7 @@
 #include "api/openenv/environment.h"
 #include "api/openenv/page.h"
 #include "api/websocket.h"
+#include "session/provision.h"
 
 namespace vitrine::api::openenv {
 
@@ -264,6 +265,13 @@ Task<void> Adapter::reset(Exchange& exchange) {
   EnvironmentPtr environment = of(exchange);
   if (has_cookie && environment)
     co_return co_await answer_reset(exchange, environment, std::move(*request));
+  // Its packages are seen to now: what is wrong with them is the answer to this request.
+  session::SessionSpec spec;
+  spec.additional = true;
+  session::add_imports(request->imports, spec);
+  Status provided = co_await registry_.provide(&spec);
+  if (!provided) co_return co_await fail(exchange, provided.error());
+  request->notes = spec.package_notes;
   if (!request->episode) request->episode = new_episode();
   if (!has_cookie) environment->reset_later(*request);
   EnvironmentPtr own = make(Environment::Life::idle);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What most routes begin with: the session that the path names, and a JSON object as the body. Each
+// answers by itself when it is not there, and the route is over.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "api/exchange.h"
+#include "api/fields.h"
+#include "session/registry.h"
+
+namespace vitrine::api {
+
+// The first parameter of the path. Null after it has answered 404: missing and foreign are the same.
+Task<std::shared_ptr<session::Session>> session_of(Exchange& exchange, session::Registry& registry);
+
+// None after it has answered: too large, no JSON, no object. `remedy`, a literal, is for one that is
+// too large.
+Task<std::optional<json::object>> body_of(Exchange& exchange, std::size_t limit, EmptyBody empty,
+                                          std::string_view remedy);
+
+}  // namespace vitrine::api
