@@ -219,6 +219,8 @@ void SealedShells::read_channel(std::uint64_t id) {
     if (packet.error().code == Code::timed_out) return;
     if (packet.error().code != Code::unavailable) return fail(id, std::move(packet.error()));
     if (build.ready) return finish(id);  // exec closed the channel: init stands
+    // Where nothing was cloned, the builder's own word says why; it may come after this.
+    if (build.shell->init < 0) return loop_.unwatch(build.channel.get());
     return fail(id, last_words(build, died_while_built()));
   }
   if (!packet->bytes.starts_with('\0'))

@@ -408,10 +408,10 @@ def test_no_namespace_left_is_a_typed_refusal_and_passes(
 ) -> None:
     foundation = keeper.roles().foundation
     keepers.limit_namespaces(foundation, {kind: 1})
-
-    expect_over_limit(calm)
-
-    keepers.limit_namespaces(foundation, {kind: 10_000})
+    try:
+        expect_over_limit(calm)
+    finally:
+        keepers.limit_namespaces(foundation, {kind: 10_000})
     expect_a_session(calm)
 
 
@@ -427,10 +427,10 @@ def test_no_cgroup_left_is_a_typed_refusal_and_passes(
     if not limits:
         pytest.skip("no v2 cgroups here")
     limits[0].write_text("1")
-
-    expect_over_limit(calm)
-
-    limits[0].write_text("max")
+    try:
+        expect_over_limit(calm)
+    finally:
+        limits[0].write_text("max")
     expect_a_session(calm)
 
 
@@ -443,10 +443,10 @@ def test_no_process_left_is_a_typed_refusal_and_passes(
     pid = roles.builder if who == "builder" else roles.zygotes["bare"]
     before = soft_limit(pid, resource.RLIMIT_NPROC)
     keepers.set_limit(pid, resource.RLIMIT_NPROC, 1)
-
-    expect_over_limit(calm)
-
-    keepers.set_limit(pid, resource.RLIMIT_NPROC, before)
+    try:
+        expect_over_limit(calm)
+    finally:
+        keepers.set_limit(pid, resource.RLIMIT_NPROC, before)
     expect_a_session(calm)
 
 
