@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/output.h"
 
-#include <algorithm>
+#include <cstring>
 
 namespace vitrine::session {
 
@@ -34,6 +34,17 @@ int character(std::string_view text) {
   return static_cast<int>(size);
 }
 
+// How many bytes of ASCII `text` begins with, but for the last few: most output is nothing else, and it
+// is looked at eight bytes at a time.
+std::size_t plain(std::string_view text) {
+  std::size_t at = 0;
+  for (std::uint64_t word = 0; at + sizeof word <= text.size(); at += sizeof word) {
+    std::memcpy(&word, text.data() + at, sizeof word);
+    if ((word & 0x8080808080808080) != 0) break;
+  }
+  return at;
+}
+
 // The largest cut at or before `at` that splits no character.
 std::size_t cut(std::string_view text, std::size_t at) {
   while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
@@ -51,21 +62,24 @@ std::string Output::decode(std::string_view bytes) {
   }
   std::string text;
   text.reserve(bytes.size());
-  while (!bytes.empty()) {
-    const int size = character(bytes);
+  std::size_t good = 0;  // well-formed bytes that are not in `text` yet
+  while (good < bytes.size()) {
+    good += plain(bytes.substr(good));
+    if (good == bytes.size()) break;
+    const int size = character(bytes.substr(good));
+    if (size > 0) {
+      good += static_cast<std::size_t>(size);
+      continue;
+    }
     if (size < 0) {
-      pending_ = bytes;
+      pending_ = bytes.substr(good);
       break;
     }
-    if (size == 0) {
-      text += kReplacement;
-      bytes.remove_prefix(1);
-    } else {
-      text += bytes.substr(0, static_cast<std::size_t>(size));
-      bytes.remove_prefix(static_cast<std::size_t>(size));
-    }
+    text.append(bytes.substr(0, good)).append(kReplacement);
+    bytes.remove_prefix(good + 1);
+    good = 0;
   }
-  return text;
+  return text.append(bytes.substr(0, good));
 }
 
 void Output::keep_tail(std::string_view text) {

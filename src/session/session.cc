@@ -13,6 +13,7 @@
 #include <charconv>
 
 #include "session/network_log.h"
+#include "session/pace.h"
 
 namespace vitrine::session {
 
@@ -28,6 +29,7 @@ constexpr std::chrono::milliseconds kDeathNotice{300};
 constexpr std::size_t kMaxBacklog = 256 * 1024;
 constexpr std::size_t kReadSize = 64 * 1024;
 constexpr int kFramesAtOnce = 64;  // then others have their turn
+constexpr int kFramesPerBreath = 16;
 constexpr int kFramesOfTheDead =
     4096;  // more than a socket holds, unless somebody goes on filling it
 // Ids that the client gives rise from 1; no worker has seen one like this.
@@ -424,19 +426,28 @@ bool Session::take_frames(Connection& connection, int most) {
   return true;
 }
 
+Task<void> Session::rest(std::chrono::milliseconds time) {
+  asio::steady_timer pause(executor_, time);
+  error_code ignored;
+  co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
 Task<void> Session::read_frames(std::shared_ptr<Connection> connection) {
+  Pace pace;
+  int most = kFramesAtOnce;
   while (!connection->over) {
     error_code failed;
     co_await connection->socket.async_wait(Descriptor::wait_read,
                                            asio::redirect_error(asio::use_awaitable, failed));
     if (failed || connection->over) co_return;
-    if (!take_frames(*connection, kFramesAtOnce)) break;
+    if (!take_frames(*connection, most)) break;
+    const bool tired = pace.tires(last_number_);
+    most = tired ? kFramesPerBreath : kFramesAtOnce;
+    if (tired) co_await rest(Pace::kBreath);
   }
   // The worker closed its end. Usually it is dead, and the keeper is about to say why; if it lives on,
   // nothing it does can be believed any more.
-  asio::steady_timer pause(executor_, kDeathNotice);
-  error_code ignored;
-  co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  co_await rest(kDeathNotice);
   if (!connection->over && !death) keeper_.post(wire::Kill{engine});
 }
 
@@ -488,6 +499,7 @@ void Session::conclude_network(Execution& done) {
 Task<void> Session::read_pipe(std::shared_ptr<Connection> connection, Stream stream) {
   Descriptor& pipe = stream == Stream::out ? connection->out : connection->err;
   std::string buffer;
+  Pace pace;
   while (!connection->over) {
     error_code failed;
     co_await pipe.async_wait(Descriptor::wait_read,
@@ -495,8 +507,7 @@ Task<void> Session::read_pipe(std::shared_ptr<Connection> connection, Stream str
     if (failed || connection->over) co_return;
     if (!current_) {
       // Nothing runs: what comes now belongs to the next execution, and stays in the pipe for it.
-      asio::steady_timer pause(executor_, std::chrono::milliseconds(50));
-      co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, failed));
+      co_await rest(std::chrono::milliseconds(50));
       continue;
     }
     std::shared_ptr<Execution> execution = current_;
@@ -507,6 +518,8 @@ Task<void> Session::read_pipe(std::shared_ptr<Connection> connection, Stream str
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (got <= 0) co_return;
     execution->add_output(stream, std::string_view(buffer.data(), static_cast<std::size_t>(got)));
+    const bool large = static_cast<std::size_t>(got) > kReadSize / 2;
+    if (pace.tires(execution->number) && !large) co_await rest(Pace::kBreath);
   }
 }
 

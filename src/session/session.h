@@ -126,6 +126,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   struct Connection;
 
+  Task<void> rest(std::chrono::milliseconds time);
   Task<void> read_frames(std::shared_ptr<Connection> connection);
   Task<void> read_pipe(std::shared_ptr<Connection> connection, Stream stream);
   Task<void> read_network(std::shared_ptr<Connection> connection);

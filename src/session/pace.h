@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a worker that never stops talking is listened to: freely at first, then with a breath between
+// two looks, so that it waits in its own time and what it says comes in large pieces. One session that
+// floods must not take the front from the others.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace vitrine::session {
+
+class Pace {
+ public:
+  static constexpr int kFreely = 256;  // looks of one execution
+  static constexpr std::chrono::milliseconds kBreath{1};
+
+  // Counts a look. True if a breath is due before the next.
+  bool tires(std::uint64_t execution) {
+    if (execution != execution_) looks_ = 0;
+    execution_ = execution;
+    if (looks_ < kFreely) ++looks_;
+    return looks_ == kFreely;
+  }
+
+ private:
+  std::uint64_t execution_ = 0;
+  int looks_ = 0;
+};
+
+}  // namespace vitrine::session
