@@ -11,18 +11,21 @@ namespace vitrine::session {
 
 class Pace {
  public:
-  static constexpr int kFreely = 256;  // looks of one execution
   static constexpr std::chrono::milliseconds kBreath{1};
+
+  // `freely`: so many looks of one execution need no breath.
+  explicit Pace(int freely) : freely_(freely) {}
 
   // Counts a look. True if a breath is due before the next.
   bool tires(std::uint64_t execution) {
     if (execution != execution_) looks_ = 0;
     execution_ = execution;
-    if (looks_ < kFreely) ++looks_;
-    return looks_ == kFreely;
+    if (looks_ < freely_) ++looks_;
+    return looks_ == freely_;
   }
 
  private:
+  int freely_;
   std::uint64_t execution_ = 0;
   int looks_ = 0;
 };

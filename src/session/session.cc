@@ -30,6 +30,8 @@ constexpr std::size_t kMaxBacklog = 256 * 1024;
 constexpr std::size_t kReadSize = 64 * 1024;
 constexpr int kFramesAtOnce = 64;  // then others have their turn
 constexpr int kFramesPerBreath = 16;
+constexpr int kFramesFreely = 256;  // looks, before a breath is due after each
+constexpr int kReadsFreely = 32;
 constexpr int kFramesOfTheDead =
     4096;  // more than a socket holds, unless somebody goes on filling it
 // Ids that the client gives rise from 1; no worker has seen one like this.
@@ -433,7 +435,7 @@ Task<void> Session::rest(std::chrono::milliseconds time) {
 }
 
 Task<void> Session::read_frames(std::shared_ptr<Connection> connection) {
-  Pace pace;
+  Pace pace(kFramesFreely);
   int most = kFramesAtOnce;
   while (!connection->over) {
     error_code failed;
@@ -499,7 +501,7 @@ void Session::conclude_network(Execution& done) {
 Task<void> Session::read_pipe(std::shared_ptr<Connection> connection, Stream stream) {
   Descriptor& pipe = stream == Stream::out ? connection->out : connection->err;
   std::string buffer;
-  Pace pace;
+  Pace pace(kReadsFreely);
   while (!connection->over) {
     error_code failed;
     co_await pipe.async_wait(Descriptor::wait_read,
@@ -518,8 +520,7 @@ Task<void> Session::read_pipe(std::shared_ptr<Connection> connection, Stream str
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (got <= 0) co_return;
     execution->add_output(stream, std::string_view(buffer.data(), static_cast<std::size_t>(got)));
-    const bool large = static_cast<std::size_t>(got) > kReadSize / 2;
-    if (pace.tires(execution->number) && !large) co_await rest(Pace::kBreath);
+    if (pace.tires(execution->number)) co_await rest(Pace::kBreath);
   }
 }
 
