@@ -34,7 +34,7 @@ def test_a_program_is_seen_as_it_was_drawn(
         if session.run(f"import {module}")["outcome"] != "ok":
             pytest.skip(f"the image has no {module}")
 
-    execution = session.run(program.code, capture_screenshot=True)
+    execution = session.run(program.code, capture_screenshot=True, env=program.env)
 
     check(program, execution)
     assert session.value("40 + 2") == "42", "its state is kept"
