@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of the display: pictures, first windows, recordings, many screens at once, and ten real
-programs under every policy. Prints a table and writes build/bench/display.json, from which
+"""The numbers of the display: pictures, first windows, recordings, many screens at once, and ten
+real programs under every policy. Prints a table and writes build/bench/display.json, from which
 `./dev bench docs` makes docs/display-numbers.md.
 
 `./dev bench display [--quick] [--only PART,...] [--json FILE]`

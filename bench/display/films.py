@@ -20,10 +20,10 @@ root = tk.Tk()
 root.geometry("1024x768+0+0")
 canvas = tk.Canvas(root, width=1024, height=768, bg="#102030", highlightthickness=0)
 canvas.pack()
-balls = [
-    [canvas.create_oval(0, 0, 40, 40, fill=f"#{40 + 10 * n:02x}c0{250 - 10 * n:02x}"), 50 * n, 30 * n, 5, 4]
-    for n in range(20)
-]
+balls = []
+for n in range(20):
+    oval = canvas.create_oval(0, 0, 40, 40, fill=f"#{40 + 10 * n:02x}c0{250 - 10 * n:02x}")
+    balls.append([oval, 50 * n, 30 * n, 5, 4])
 clock = canvas.create_text(512, 40, fill="white", font=(None, 24))
 count = 0
 def step():

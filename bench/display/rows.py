@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured, as rows: printed as a table, kept as JSON in the form of the server's suite."""
+"""What was measured: printed as a table, kept as JSON in the form of the server's suite."""
 
 from __future__ import annotations
 
