@@ -133,7 +133,7 @@ def _is_red(encoded: str) -> bool:
 
 
 def first_windows(server: Server, report: Report, count: int) -> None:
-    """In sessions that had none, where no X server runs. A second window tells the server's part."""
+    """In sessions where no X server runs yet. A second window tells the server's part."""
     inside = "import time, tkinter; began = time.perf_counter()\n" + WINDOW
     inside += "root.update(); taken = 1000 * (time.perf_counter() - began)\nroot.destroy(); taken"
     shown: list[float] = []
