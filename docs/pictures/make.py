@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -18,11 +20,6 @@ from PIL import Image
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples"
 PICTURE_BYTES, FILM_BYTES = 60_000, 300_000
-HELLO = (
-    "import tkinter as tk; r = tk.Tk(); "
-    "tk.Label(r, text='Hello from a sealed session', font=(None, 32), padx=40, pady=60).pack(); "
-    "r.mainloop()"
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +46,8 @@ def main() -> int:
         for shot in SHOTS:
             code = (EXAMPLES / "screen" / f"{shot.program}.py").read_text()
             keep(shot.picture, pictured(code, shot.width, shot.height))
-        keep("hello", pictured(HELLO, 720, 240))
+        hello = readme_body()
+        keep("hello", pictured(hello["code"], **hello["display"]))
         drag, record = (example(name) for name in ("drag_and_drop", "record_a_run"))
         before, after = HERE / "drag-before.png", HERE / "drag-after.png"
         drag["main"](before, after)
@@ -63,6 +61,14 @@ def main() -> int:
     ]
     print("\n".join(["too large:", *too_large]) if too_large else f"written: {HERE}")
     return 1 if too_large else 0
+
+
+def readme_body() -> dict[str, Any]:
+    """What the README sends with curl."""
+    readme = (HERE.parents[1] / "README.md").read_text()
+    found = re.search(r"--json '(\{\"capture_screenshot\".*?\})' \|", readme, re.DOTALL)
+    assert found, "the README shows no picture"
+    return dict(json.loads(found[1]))
 
 
 def pictured(code: str, width: int, height: int) -> bytes:

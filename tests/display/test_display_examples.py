@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -111,6 +112,23 @@ def test_a_program_and_its_picture(
     run(server, tmp_path, BUILD / "bin" / "vitrine", "run", program, "--screenshot", "it.png")
 
     check(opened((tmp_path / "it.png").read_bytes()))
+
+
+def test_the_readmes_picture(server: Server, tmp_path: Path) -> None:
+    """Its command as it stands there, at another port."""
+    found = re.search(
+        r"^curl [^\n]*capture_screenshot.*?hello\.png$",
+        (ROOT / "README.md").read_text(),
+        re.DOTALL | re.MULTILINE,
+    )
+    assert found
+    command = found[0].replace("127.0.0.1:8000", f"127.0.0.1:{server.port}")
+
+    run(server, tmp_path, "bash", "-euc", command)
+
+    image = opened((tmp_path / "hello.png").read_bytes())
+    assert image.size == (720, 240) and colour(image, 60, 60) == (0xD9, 0xD9, 0xD9)
+    assert dark(image.crop((40, 90, 680, 150))) > 2_000, "words"
 
 
 def test_every_program_is_run() -> None:
