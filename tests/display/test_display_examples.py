@@ -151,6 +151,7 @@ def test_the_film_shows_a_ball_that_moves(server: Server, tmp_path: Path) -> Non
 
     with Image.open(tmp_path / "film.gif") as film:
         frames = [frame.convert("RGB") for frame in ImageSequence.Iterator(film)]
+    assert frames[0].getpixel((5, 5)) == frames[-1].getpixel((5, 5)), "it does not begin black"
     with_balls = [frame for frame in frames if share(frame, frame.getpixel((300, 390))) > 5_000]
     places = [middle(frame, RED) for frame in (with_balls[2], with_balls[len(with_balls) // 2])]
     assert len(with_balls) >= 10
