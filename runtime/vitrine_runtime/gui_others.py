@@ -42,8 +42,8 @@ def in_qt() -> bool:
 
 
 def quit_qt() -> None:
-    """From another thread. Not by `QCoreApplication.quit`: in Qt 6 that closes all windows first, and
-    the next execution would find none."""
+    """From another thread. Not by `QCoreApplication.quit`: in Qt 6 that closes all windows first,
+    and the next execution would find none."""
     _, app = _qt()
     if in_qt():
         app.thread().exit(0)  # of a QThread; it may be asked from any
