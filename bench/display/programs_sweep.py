@@ -17,7 +17,10 @@ CHOSEN = (
     "tk_canvas", "ttk_form", "toplevel", "two_roots", "window_and_exception",
     "bouncing_ball", "turtle_square", "plot", "plot_tkagg", "pygame_static",
 )  # fmt: skip
-IMPORTS = ("tkinter", "turtle", "matplotlib", "matplotlib.pyplot", "pygame", "dataclasses")
+IMPORTS = (
+    "tkinter", "turtle", "dataclasses", "matplotlib", "matplotlib.pyplot",
+    "pygame", "pygame.display", "pygame.draw",
+)  # fmt: skip
 
 
 def sweep(server: Server, report: Report, rounds: int, policy: str) -> None:
