@@ -78,5 +78,5 @@ def mistake(program: Program, done: dict[str, Any]) -> str:
     for (x, y), wanted in program.pixels.items():
         found = "#{:02x}{:02x}{:02x}".format(*image.getpixel((x, y))[:3])
         if found != wanted:
-            return f"{found} at {x},{y} and not {wanted}"
+            return f"{found} at {x},{y} and not {wanted}; notes: {done['notes']}"
     return ""
