@@ -42,10 +42,11 @@ def in_qt() -> bool:
 
 
 def quit_qt() -> None:
-    """From another thread."""
-    core, app = _qt()
+    """From another thread. Not by `QCoreApplication.quit`: in Qt 6 that closes all windows first,
+    and the next execution would find none."""
+    _, app = _qt()
     if in_qt():
-        core.QMetaObject.invokeMethod(app, "quit", core.Qt.ConnectionType.QueuedConnection)
+        app.thread().exit(0)  # of a QThread; it may be asked from any
 
 
 def step_gtk(until: float) -> bool:

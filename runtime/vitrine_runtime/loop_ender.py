@@ -13,6 +13,7 @@ import _thread
 import os
 import sys
 import time
+from collections.abc import Callable
 
 from . import gui_others, gui_pygame, gui_tk, loops
 from .channel import Native
@@ -45,6 +46,7 @@ class LoopEnder:
         self.over = False
         self.phase = IN_CODE
         self.paint_until = 0.0  # when the painting must be over
+        self.starved: Callable[[], float] = float  # seconds without a processor, which do not count
         self.stop_painting = False
         self.has_ended = False  # a loop, or at least tried to
         self.has_struck = False  # a callback during the painting
@@ -105,7 +107,7 @@ class LoopEnder:
                 self.stop_painting = True
                 self.paint_until = min(self.paint_until, now)
             late = now - self.paint_until
-            if late > PATIENCE:
+            if late > PATIENCE and late - self.starved() > PATIENCE:
                 self.has_struck = True
                 self._strike(now)
             return LOOK_MS if late > -1 else WAIT_MS

@@ -13,14 +13,19 @@ from .interrupts import Gate
 from .loop_ender import BETWEEN, IN_PAINT, LoopEnder
 from .loops import LoopEnded
 from .sealed import __builtins__  # noqa: F401
+from .starvation import Starvation
 
 MARGIN = 0.1  # seconds that the client has after render_ms
 SLICE_MS = 2
+# Windows are painted when so many slices in a row had hardly anything to do. Counted in slices and
+# in seconds of the processor, and not by the clock: whoever gets no processor is not done.
+QUIET_SLICES, BUSY = 8, 0.0005
+STARVED_MOST = 10  # times the time for painting
 
 ENDED = "the event loop was ended after the screenshot"
 HELD_UP = "a callback took longer than the time for painting and was stopped"
 
-_clock = time.monotonic
+_clock, _cpu = time.monotonic, time.thread_time
 
 
 class Show:
@@ -57,14 +62,12 @@ class Show:
         ender = self.ender
         until = _clock() + self._seconds
         ender.paint_until = until + MARGIN
+        starved = Starvation(STARVED_MOST * self._seconds)
+        ender.starved = starved.seconds
         try:
             ender.enter(IN_PAINT)
             toolkits.refresh(until)
-            self._tell()
-            while not ender.stop_painting and _clock() < until + MARGIN:
-                more = toolkits.step(toolkits.SLICE)
-                if self._native.captured(self._execution.id, 0 if more else SLICE_MS):
-                    break
+            self._pump(until, starved)
         except KeyboardInterrupt as error:
             if type(error) is not LoopEnded:
                 ender.has_struck = False
@@ -74,6 +77,22 @@ class Show:
         if ender.has_struck:
             self._execution.note(HELD_UP)
         self._tell()
+
+    def _pump(self, until: float, starved: Starvation) -> None:
+        """Loops go on until the picture is taken; the client hears when they have come to rest."""
+        quiet = QUIET_SLICES if not toolkits.are_loaded() else 0
+        while not self.ender.stop_painting:
+            if quiet >= QUIET_SLICES or _clock() - starved.seconds() > until:
+                self._tell()
+            if _clock() - starved.seconds() > until + MARGIN:
+                return
+            before = _cpu()
+            more = toolkits.step(toolkits.SLICE)
+            quiet = 0 if more or _cpu() - before > BUSY else quiet + 1
+            if quiet == QUIET_SLICES // 2:
+                toolkits.sync()  # what comes back is still to be dealt with
+            if self._native.captured(self._execution.id, 0 if more else SLICE_MS):
+                return
 
     def _tell(self) -> None:
         if not self._painted:

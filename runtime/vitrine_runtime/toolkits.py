@@ -48,8 +48,17 @@ def refresh(until: float) -> None:
     for _ in range(ROUNDS):
         while step(SLICE) and _clock() < until:
             pass
-        if "tkinter" in _modules:
-            gui_tk.sync()
+        sync()
+
+
+def sync() -> None:
+    """The X server has drawn all that it was asked to."""
+    if "tkinter" in _modules:
+        gui_tk.sync()
+
+
+def are_loaded() -> bool:
+    return any(name in _modules for name, _ in STEPS)
 
 
 def step(seconds: float) -> bool:

@@ -3,11 +3,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include "model/geometry.h"
 
 namespace vitrine::encoder {
 
@@ -34,6 +37,7 @@ Status Source::read() {
     if (got == 0) return Error{Code::unavailable, "the screen is gone"};
     done += static_cast<std::size_t>(got);
   }
+  if (!painted_) show_root_instead_of_nothing();
   hash_ = XXH3_64bits(raw_.data(), raw_.size());
   const std::size_t row = std::size_t{where_.width} * 4;
   const auto stride = static_cast<std::size_t>(frame_.stride());
@@ -46,6 +50,13 @@ Status Source::read() {
     std::memcpy(frame_.pixels.data() + where_.height * stride,
                 frame_.pixels.data() + (where_.height - 1) * stride, stride);
   return ok();
+}
+
+void Source::show_root_instead_of_nothing() {
+  painted_ = std::any_of(raw_.begin(), raw_.end(), [](std::uint8_t byte) { return byte != 0; });
+  if (painted_) return;
+  for (std::size_t at = 0; at + 4 <= raw_.size(); at += 4)
+    std::memcpy(raw_.data() + at, &kRootColour, 4);  // little endian, as the screen's pixels are
 }
 
 }  // namespace vitrine::encoder

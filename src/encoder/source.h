@@ -27,18 +27,22 @@ class Source {
  public:
   Source(int file, const wire::encoder::Start& where);
 
-  // Reads the screen as it is now. `unavailable` if the file is too short.
+  // Reads the screen as it is now. `unavailable` if the file is too short. Of a server that has just
+  // started it may be black for a moment: a film begins with the colour that the root is about to have.
   Status read();
   const Frame& frame() const { return frame_; }
   // Of the frame: equal frames have equal ones, others almost surely not.
   std::uint64_t hash() const { return hash_; }
 
  private:
+  void show_root_instead_of_nothing();
+
   int file_;
   wire::encoder::Start where_;
   std::vector<std::uint8_t> raw_;  // as it lies in the file
   Frame frame_;
   std::uint64_t hash_ = 0;
+  bool painted_ = false;  // something was seen that is not black
 };
 
 }  // namespace vitrine::encoder

@@ -5,6 +5,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
+
+#include "model/geometry.h"
+
 namespace vitrine::encoder {
 namespace {
 
@@ -54,6 +58,29 @@ TEST(Source, TellsFramesApartByTheirHash) {
   ASSERT_EQ(::pwrite(file.get(), &byte, 1, 100 + 80 * 16), 1);
   ASSERT_TRUE(source.read());
   EXPECT_NE(source.hash(), before);
+}
+
+TEST(Source, ShowsTheRootUntilSomethingIsPainted) {
+  const Fd file(::memfd_create("screen", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.get(), 100 + 80 * 17), 0);
+  Source source(file.get(), kWhere);
+  const auto first = [&] {
+    std::uint32_t pixel = 0;
+    std::memcpy(&pixel, source.frame().pixels.data(), 4);
+    return pixel;
+  };
+
+  ASSERT_TRUE(source.read());
+  EXPECT_EQ(first(), kRootColour);
+
+  const std::uint8_t byte = 99;
+  ASSERT_EQ(::pwrite(file.get(), &byte, 1, 100), 1);
+  ASSERT_TRUE(source.read());
+  EXPECT_EQ(first(), 99u);
+  const std::uint8_t black = 0;
+  ASSERT_EQ(::pwrite(file.get(), &black, 1, 100), 1);
+  ASSERT_TRUE(source.read());
+  EXPECT_EQ(first(), 0u) << "what a program paints black is black";
 }
 
 TEST(Source, SaysThatAShortFileIsGone) {

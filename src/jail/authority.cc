@@ -23,14 +23,25 @@ void put(std::string& out, std::string_view bytes) {
   out += bytes;
 }
 
+// The families of Xauth.h, big endian.
+constexpr std::string_view kAnyFamily("\xFF\xFF", 2);
+constexpr std::string_view kLocalFamily("\x01\x00", 2);
+
+void put_entry(std::string& out, std::string_view family, std::string_view host,
+               std::string_view display, const Cookie& cookie) {
+  out += family;
+  put(out, host);
+  put(out, display);
+  put(out, "MIT-MAGIC-COOKIE-1");
+  put(out, {reinterpret_cast<const char*>(cookie.data()), cookie.size()});
+}
+
 }  // namespace
 
 std::string authority_bytes(const Cookie& cookie) {
-  std::string out("\xFF\xFF", 2);  // any family, any address, any display
-  put(out, "");
-  put(out, "");
-  put(out, "MIT-MAGIC-COOKIE-1");
-  put(out, {reinterpret_cast<const char*>(cookie.data()), cookie.size()});
+  std::string out;
+  put_entry(out, kAnyFamily, "", "", cookie);
+  put_entry(out, kLocalFamily, kHostName, std::to_string(kDisplayNumber), cookie);
   return out;
 }
 

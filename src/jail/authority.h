@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/fd.h"
 #include "jail/sys.h"
@@ -13,7 +14,11 @@ namespace vitrine::jail {
 
 using Cookie = std::array<std::uint8_t, 16>;
 
-// The file that XAUTHORITY names and that a server's -auth takes: one cookie, for any display.
+// What a session calls its host.
+inline constexpr std::string_view kHostName = "sandbox";
+
+// The file that XAUTHORITY names and that a server's -auth takes: one cookie, for any display, and
+// once more for this host's: libXau takes the first, python-xlib looks for the second alone.
 std::string authority_bytes(const Cookie& cookie);
 // Writes it, for everybody to read and nobody to change.
 Status write_authority(Sys& sys, const std::string& path, const Cookie& cookie);

@@ -2,7 +2,8 @@
 """The programs below `programs/`: small real GUI programs, and what is to be seen of them.
 
 Each says in comments `# expect: x,y=#rrggbb ...` (pixels of a screen of 1024x768), `# outcome: ...`
-if it is not ok, `# note: ...` that the execution has (without one: none), and `# needs: module`.
+if it is not ok, `# note: ...` that the execution has (without one: none), `# needs: module`, and
+`# env: NAME=value` of the execution.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ class Program:
     outcome: str = "ok"
     notes: list[str] = field(default_factory=list)
     needs: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
 
     @property
     def loops(self) -> bool:
@@ -31,7 +33,7 @@ class Program:
 
 def read(path: Path) -> Program:
     code = path.read_text()
-    said = re.findall(r"^# (expect|outcome|note|needs): (.+)$", code, re.MULTILINE)
+    said = re.findall(r"^# (expect|outcome|note|needs|env): (.+)$", code, re.MULTILINE)
     pixels = {}
     for kind, value in said:
         if kind == "expect":
@@ -42,6 +44,7 @@ def read(path: Path) -> Program:
     program.outcome = next((value for kind, value in said if kind == "outcome"), "ok")
     program.notes = [value for kind, value in said if kind == "note"]
     program.needs = [value for kind, value in said if kind == "needs"]
+    program.env = dict(value.split("=", 1) for kind, value in said if kind == "env")
     return program
 
 

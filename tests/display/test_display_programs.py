@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import colour, is_blank, opened, seen, shot
 from programs import Program, programs
-from served import BUILD, Server, Session
+from served import BUILD, Background, Server, Session
 
 
 def check(program: Program, execution: dict) -> None:
@@ -34,7 +34,7 @@ def test_a_program_is_seen_as_it_was_drawn(
         if session.run(f"import {module}")["outcome"] != "ok":
             pytest.skip(f"the image has no {module}")
 
-    execution = session.run(program.code, capture_screenshot=True)
+    execution = session.run(program.code, capture_screenshot=True, env=program.env)
 
     check(program, execution)
     assert session.value("40 + 2") == "42", "its state is kept"
@@ -55,6 +55,23 @@ def test_captures_in_a_row_all_succeed(create: Callable[..., Session]) -> None:
         session = create()
         for _ in range(3):
             check(program, session.run(program.code, capture_screenshot=True))
+
+
+def test_figures_that_take_long_to_draw_are_seen_whole(create: Callable[..., Session]) -> None:
+    """Drawn again when their window is told its size; meanwhile nothing changes. On busy processors."""
+    program = next(one for one in programs() if one.name == "plot_tkagg")
+    dots = (
+        "import numpy as np\naxes.scatter(*np.random.rand(2, 20_000), s=1, marker='+', c='#b22222')"
+    )
+    code = program.code.replace("plt.show()", dots + "\nplt.show()")
+    sessions = [create() for _ in range(4)]
+    if sessions[0].run("import matplotlib")["outcome"] != "ok":
+        pytest.skip("the image has no matplotlib")
+
+    tasks = [Background(lambda one=one: one.run(code, capture_screenshot=True)) for one in sessions]
+
+    for task in tasks:
+        check(program, task.result())
 
 
 def test_code_without_a_window_has_a_blank_picture_and_a_note(session: Session) -> None:

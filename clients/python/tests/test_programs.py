@@ -63,6 +63,8 @@ def test_the_readmes_langchain(tmp_path: Path, server: vitrine.Server) -> None:
         ("batch_evaluation.py", "right         ok"),
         ("rl_rollouts.py", "64 won"),
         ("langchain_tool.py", "bytes of PNG"),
+        ("drag_and_drop.py", "'saw': 'tools'"),
+        ("record_a_run.py", "frames in"),
     ],
 )
 def test_examples(tmp_path: Path, server: vitrine.Server, name: str, says: str) -> None:
@@ -88,4 +90,4 @@ except ImportError as error:
 
 
 def test_every_example_is_run() -> None:
-    assert len(list((ROOT / "examples").glob("*.py"))) == 5
+    assert len(list((ROOT / "examples").glob("*.py"))) == 7

@@ -2,11 +2,9 @@
 """A game loop as every tutorial has it; it ends when its window is closed."""
 
 # needs: pygame
+# env: SDL_VIDEO_WINDOW_POS=100,50
 # expect: 110,340=#006400 150,60=#87ceeb
 # note: the event loop was ended after the screenshot
-import os
-
-os.environ.setdefault("SDL_VIDEO_WINDOW_POS", "100,50")
 import pygame
 
 pygame.init()

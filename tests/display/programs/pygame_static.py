@@ -2,10 +2,8 @@
 """One picture, drawn once."""
 
 # needs: pygame
+# env: SDL_VIDEO_WINDOW_POS=100,50
 # expect: 110,60=#1e1e28 260,200=#ffd700 180,130=#dc143c
-import os
-
-os.environ.setdefault("SDL_VIDEO_WINDOW_POS", "100,50")
 import pygame
 
 pygame.init()

@@ -2,11 +2,9 @@
 """A loop that nothing ends: it does not look at QUIT, and it catches everything."""
 
 # needs: pygame
+# env: SDL_VIDEO_WINDOW_POS=100,50
 # expect: 200,150=#2e8b57
 # note: the event loop was ended after the screenshot
-import os
-
-os.environ.setdefault("SDL_VIDEO_WINDOW_POS", "100,50")
 import pygame
 
 pygame.init()

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A film of a program while it runs: here the bouncing balls, in a loop that would never end.
+
+Usage: python record_a_run.py [film.gif|film.mp4|film.webm|film.png [program.py]]
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import vitrine
+
+BALLS = Path(__file__).parent / "screen" / "ball_dataclass.py"
+
+
+def main(film: Path, program: Path) -> None:
+    with vitrine.local(), vitrine.Sandbox(display={"width": 600, "height": 420}) as box:
+        with box.record(film, fps=10) as recording:
+            # The screenshot is what ends the loop, three seconds after the first frame.
+            shown = box.run(program.read_text(), capture_screenshot=True, display_time=3)
+        print("outcome:", shown.outcome, "-", "; ".join(shown.notes))
+        print(f"{recording.info.frames} frames in {recording.info.seconds:.1f} s")
+        print(f"the film is in {film}, {film.stat().st_size // 1000} KB")
+
+
+if __name__ == "__main__":
+    main(
+        Path(sys.argv[1] if len(sys.argv) > 1 else "balls.gif"),
+        Path(sys.argv[2]) if len(sys.argv) > 2 else BALLS,
+    )
