@@ -42,7 +42,6 @@ struct Screens {
   Places of_session{kOfOneSession};
   Places pictures{kPictures};
   Places hidden{kHidden};
-  int lookers = 0;         // requests that wait for a still screen
   display::Frame scratch;  // of who looks at the moment
   std::size_t unsent = 0;
 
@@ -137,11 +136,7 @@ Problem picture_problem(const Error& error) {
 // Looks until nothing has changed for a moment; keeps no frame meanwhile. All who wait share the time
 // that one would take of the thread that serves everybody.
 Task<Status> Screens::wait_still(std::shared_ptr<Session> session, View view, PictureQuery query) {
-  struct Looking {
-    int& count;
-    explicit Looking(int& of) : count(of) { ++count; }
-    ~Looking() { --count; }
-  } const looking(lookers);
+  const display::Looker looker(registry.studio());
   const auto latest = Clock::now() + query.most;
   std::optional<std::uint64_t> hash;
   auto changed = Clock::now();
@@ -156,7 +151,7 @@ Task<Status> Screens::wait_still(std::shared_ptr<Session> session, View view, Pi
     hash = seen->hash;
     if (now >= latest || (!seen->blank && now - changed >= kStill)) co_return ok();
     timer.expires_after(std::min<Clock::duration>(
-        std::max<Clock::duration>(kLook, lookers * display::thrifty(now - began)), latest - now));
+        std::max<Clock::duration>(kLook, looker.pause_after(now - began)), latest - now));
     boost::system::error_code ignored;
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     if (session->ended)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -169,6 +170,9 @@ RESTLESS = (
 )
 
 
+PATIENT = RESTLESS + "; __import__('time').sleep(0.05)"
+
+
 def test_who_waits_for_a_still_screen_keeps_nobody_else_waiting(
     create: Callable[..., Session],
 ) -> None:
@@ -216,6 +220,41 @@ def test_who_reads_pictures_slowly_keeps_nobody_else_waiting(
     for one in held:
         one.close()
     assert until(lambda: attacker.call("GET", "/screenshot?scale=0.1").status == 200)
+
+
+def test_screens_that_are_looked_at_leave_the_front_to_others(
+    create: Callable[..., Session],
+) -> None:
+    """Each look costs the one thread that serves everybody; many who look share a part of it."""
+    neighbour = create()
+
+    def median() -> float:
+        times = []
+        for _ in range(60):
+            began = time.monotonic()
+            neighbour.run("1")
+            times.append(time.monotonic() - began)
+        return sorted(times)[30]
+
+    attackers = [create(limits={"cpus": 0.1}) for _ in range(24)]
+
+    def beside(**more: object) -> float:
+        tasks = [
+            Background(lambda one=one: one.exec(PATIENT, timeout_s=60, **more)) for one in attackers
+        ]
+        for one in attackers:
+            assert until(lambda one=one: one.call("GET", "/windows").json.get("windows"))
+        measured = median()
+        for one, task in zip(attackers, tasks, strict=True):
+            one.call("POST", "/interrupt")
+            task.settle()
+            one.call("POST", "/reset")
+        return measured
+
+    plain = beside()
+    watched = beside(capture_screenshot=True, display_time=60)
+
+    assert watched < 8 * plain, (plain, watched)
 
 
 def test_a_helper_that_cannot_answer_keeps_nobody_else_waiting(
