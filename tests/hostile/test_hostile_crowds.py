@@ -170,8 +170,8 @@ def test_refused_bodies_are_not_kept(victim: Server) -> None:
     assert victim.resident_kb() - before < 32 * 1024
 
 
-def test_a_history_of_large_outputs_comes_in_bounded_pages(server: Server) -> None:
-    session = server.create()
+def test_a_history_of_large_outputs_comes_in_bounded_pages(victim: Server) -> None:
+    session = victim.create()
     for _ in range(12):
         session.run("print('x' * 1_000_000)")
 

@@ -276,10 +276,10 @@ def test_paths_in_bad_encodings_lead_nowhere(victim: Server, neighbour: Session)
         assert statuses(read_all(client))[0] in (400, 404)
 
 
-def test_pages_cannot_be_framed(server: Server) -> None:
+def test_pages_cannot_be_framed(victim: Server) -> None:
     for path in ("/web/", "/docs"):
-        answer = server.get(path)
+        answer = victim.get(path)
         assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/html")
         assert answer.headers["X-Frame-Options"] == "DENY"
         assert answer.headers["Content-Security-Policy"] == "frame-ancestors 'none'"
-    assert "X-Frame-Options" not in server.get("/health").headers
+    assert "X-Frame-Options" not in victim.get("/health").headers
