@@ -5,11 +5,13 @@
 //        so that the time tells neither whether one was close nor which one it was.
 #pragma once
 
+#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "model/identity.h"
 
 namespace vitrine::api {
@@ -25,9 +27,16 @@ class Identities {
   // Whoever may come: the anonymous one, the owner, the others.
   std::vector<const Identity*> all() const;
 
+  // Another list of tokens beside the owner's. A name that was there is the same identity, with
+  // another token and quota; one that is not there any more has no token; what is new is returned.
+  // `invalid_argument` if one of them is the owner's: then nothing has changed.
+  Result<std::vector<const Identity*>> change(std::span<const Token> others);
+  // Whether a token leads to it: the anonymous one needs none.
+  bool is_welcome(const Identity& identity) const;
+
  private:
   Identity anonymous_;
-  std::vector<Token> tokens_;  // never changes: identities are handed out as pointers
+  std::deque<Token> tokens_;  // only grows: identities are handed out as pointers
 };
 
 // Equal, in a time that does not tell where they differ.

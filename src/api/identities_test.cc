@@ -42,6 +42,46 @@ TEST(Identities, AnEmptyTokenIsNobodys) {
   EXPECT_EQ(identities.find("x"), nullptr);
 }
 
+TEST(Identities, ChangeTheirTokensAndStayWhoTheyAre) {
+  Identities identities("token of the owner", two_teams());
+  const Identity* a = identities.find("token of team a");
+  const Identity* b = identities.find("token of team b");
+  std::vector<Token> others(2);
+  others[0].identity.name = "a";
+  others[0].identity.quota.sessions = 3;
+  others[0].sha256 = sha256_hex("another token of team a");
+  others[1].identity.name = "c";
+  others[1].sha256 = sha256_hex("token of team b");  // handed on
+
+  Result<std::vector<const Identity*>> added = identities.change(others);
+
+  ASSERT_TRUE(added);
+  ASSERT_EQ(added->size(), 1u);
+  EXPECT_EQ(added->front()->name, "c");
+  EXPECT_EQ(identities.find("token of team a"), nullptr);
+  EXPECT_EQ(identities.find("another token of team a"), a);
+  EXPECT_EQ(a->quota.sessions, 3u);
+  EXPECT_EQ(identities.find("token of team b"), added->front());
+  EXPECT_FALSE(identities.is_welcome(*b));
+  EXPECT_TRUE(identities.is_welcome(*a));
+  EXPECT_TRUE(identities.is_welcome(identities.anonymous()));
+  EXPECT_TRUE(identities.find("token of the owner")->sees_all);
+  ASSERT_TRUE(identities.change(two_teams()));
+  EXPECT_EQ(identities.find("token of team b"), b) << "who comes back is the same";
+}
+
+TEST(Identities, StayAsTheyWereWhenATokenIsTheOwners) {
+  Identities identities("token of the owner", two_teams());
+  std::vector<Token> others(1);
+  others[0].identity.name = "c";
+  others[0].sha256 = sha256_hex("token of the owner");
+
+  EXPECT_FALSE(identities.change(others));
+
+  EXPECT_NE(identities.find("token of team a"), nullptr);
+  EXPECT_TRUE(identities.find("token of the owner")->sees_all);
+}
+
 TEST(SameSecret, ComparesAllOfBoth) {
   EXPECT_TRUE(same_secret("abc", "abc"));
   EXPECT_FALSE(same_secret("abc", "abd"));

@@ -1,37 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/per_identity.h"
 
-#include <map>
-
 namespace vitrine::api {
 
-namespace {
-
-using Handlers = std::map<std::string, Handler>;  // by the identity's name
-
-Handler choose(Handlers handlers) {
-  auto all = std::make_shared<const Handlers>(std::move(handlers));
-  return [all](Exchange& exchange) { return all->at(exchange.identity->name)(exchange); };
+PerIdentity::PerIdentity(Router& router, const std::vector<const Identity*>& identities, Add add)
+    : add_(std::move(add)) {
+  Router first;
+  add_(first, *identities.front());
+  for (Route route : first.routes()) {
+    auto all = std::make_shared<Handlers>();
+    (*all)[identities.front()->name] = std::move(route.handler);
+    route.handler = [all](Exchange& exchange) {
+      return all->at(exchange.identity->name)(exchange);
+    };
+    handlers_.push_back(std::move(all));
+    router.add(std::move(route));
+  }
+  for (std::size_t i = 1; i < identities.size(); ++i) this->add(*identities[i]);
 }
 
-}  // namespace
-
-void add_per_identity(Router& router, const std::vector<const Identity*>& identities,
-                      const std::function<void(Router&, const Identity&)>& add) {
-  std::vector<Route> routes;
-  std::vector<Handlers> handlers;
-  for (const Identity* identity : identities) {
-    Router own;
-    add(own, *identity);
-    if (routes.empty()) routes = own.routes();
-    handlers.resize(routes.size());
-    for (std::size_t i = 0; i < routes.size(); ++i)
-      handlers[i][identity->name] = own.routes().at(i).handler;
-  }
-  for (std::size_t i = 0; i < routes.size(); ++i) {
-    routes[i].handler = choose(std::move(handlers[i]));
-    router.add(std::move(routes[i]));
-  }
+void PerIdentity::add(const Identity& identity) {
+  Router own;
+  add_(own, identity);
+  for (std::size_t i = 0; i < handlers_.size(); ++i)
+    (*handlers_[i])[identity.name] = own.routes().at(i).handler;
 }
 
 }  // namespace vitrine::api

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
 #include <vector>
 
 #include "api/router.h"
@@ -11,7 +13,18 @@
 namespace vitrine::api {
 
 // `add` is called for every identity and adds the same routes in the same order each time.
-void add_per_identity(Router& router, const std::vector<const Identity*>& identities,
-                      const std::function<void(Router&, const Identity&)>& add);
+class PerIdentity {
+ public:
+  using Add = std::function<void(Router&, const Identity&)>;
+  PerIdentity(Router& router, const std::vector<const Identity*>& identities, Add add);
+
+  // One that came later.
+  void add(const Identity& identity);
+
+ private:
+  using Handlers = std::map<std::string, Handler>;  // by the identity's name
+  Add add_;
+  std::vector<std::shared_ptr<Handlers>> handlers_;  // one for each route
+};
 
 }  // namespace vitrine::api

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <optional>
 
+#include "api/places.h"
 #include "api/problem.h"
 #include "api/request_parts.h"
 #include "api/screen_requests.h"
 #include "api/text.h"
-#include "session/changes.h"
 
 namespace vitrine::api {
 
@@ -25,24 +26,32 @@ constexpr auto kLook = std::chrono::milliseconds(5);
 constexpr auto kStill = std::chrono::milliseconds(20);
 constexpr std::size_t kMaxTitles = 20;  // in an error
 
-// Pictures that are being taken at once: a large screen has 64 MiB.
-constexpr int kPictures = 4;
+// A session may change its screen for ever, keep its helper from answering, and read its pictures
+// slowly: who waits for any of these holds nothing that others wait for.
+constexpr int kOfOneSession = 2;  // requests in the works; more wait for these
+constexpr int kPictures = 4;      // frames that are read and encoded at once: up to 64 MiB each
+constexpr int kHidden = 4;        // windows that helpers are asked for at once
+// Encoded and not yet taken by clients. Only large ones are counted, and refused beyond this.
+constexpr std::size_t kLarge = 4u << 20;
+constexpr std::size_t kUnsent = 256u << 20;
 
 struct Screens {
   explicit Screens(session::Registry& sessions) : registry(sessions) {}
 
   session::Registry& registry;
-  int pictures = 0;
-  std::unique_ptr<session::Changes> changes = {};
+  Places of_session{kOfOneSession};
+  Places pictures{kPictures};
+  Places hidden{kHidden};
+  display::Frame scratch;  // of who looks at the moment
+  std::size_t unsent = 0;
 
   Task<void> screenshot(Exchange& exchange);
   Task<void> windows(Exchange& exchange);
   Task<void> input(Exchange& exchange);
 
-  Task<void> send(Exchange& exchange, display::Frame frame, display::Finish finish,
-                  std::vector<std::string> notes, Capture::Result result, Clock::time_point asked);
-  Task<Result<display::Look>> look(std::shared_ptr<Session> session, View view,
-                                   const PictureQuery& query, display::Frame& frame);
+  Task<void> send(Exchange& exchange, std::string picture, const char* type,
+                  std::vector<std::string> notes);
+  Task<Status> wait_still(std::shared_ptr<Session> session, View view, PictureQuery query);
   Task<void> take_picture(Exchange& exchange, std::shared_ptr<Session> session, PictureQuery query);
 };
 
@@ -124,42 +133,51 @@ Problem picture_problem(const Error& error) {
                       "try again; if the X server died, open the windows again", 1);
 }
 
-// One look, or as many as it takes until nothing has changed for a moment.
-Task<Result<display::Look>> Screens::look(std::shared_ptr<Session> session, View view,
-                                          const PictureQuery& query, display::Frame& frame) {
-  auto began = Clock::now();
-  const auto latest = began + query.most;
-  Result<display::Look> last = view->framebuffer.read(frame);
+// Looks until nothing has changed for a moment; keeps no frame meanwhile. All who wait share the time
+// that one would take of the thread that serves everybody.
+Task<Status> Screens::wait_still(std::shared_ptr<Session> session, View view, PictureQuery query) {
+  const display::Looker looker(registry.studio());
+  const auto latest = Clock::now() + query.most;
+  std::optional<std::uint64_t> hash;
   auto changed = Clock::now();
   asio::steady_timer timer(co_await asio::this_coro::executor);
-  while (query.wait_still && last) {
+  for (;;) {
+    const auto began = Clock::now();
+    Result<display::Look> seen = view->framebuffer.read(scratch);
+    if (scratch.pixels.size() > kLarge) scratch = {};
+    if (!seen) co_return std::move(seen.error());
     const auto now = Clock::now();
-    if (now >= latest || (!last->blank && now - changed >= kStill)) break;
-    timer.expires_after(std::max<Clock::duration>(kLook, display::thrifty(now - began)));
+    if (hash != seen->hash) changed = now;
+    hash = seen->hash;
+    if (now >= latest || (!seen->blank && now - changed >= kStill)) co_return ok();
+    timer.expires_after(std::min<Clock::duration>(
+        std::max<Clock::duration>(kLook, looker.pause_after(now - began)), latest - now));
     boost::system::error_code ignored;
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     if (session->ended)
       co_return Error{.code = Code::not_found, .message = "the session was deleted"};
-    began = Clock::now();
-    Result<display::Look> next = view->framebuffer.read(frame);
-    if (next && next->hash != last->hash) changed = Clock::now();
-    last = std::move(next);
   }
-  co_return last;
 }
 
-Task<void> Screens::send(Exchange& exchange, display::Frame frame, display::Finish finish,
-                         std::vector<std::string> notes, Capture::Result result,
-                         Clock::time_point asked) {
-  const char* type = display::mime_type(finish.format);
-  auto studio = registry.studio();
-  Result<std::string> made = co_await studio->develop(std::move(frame), std::move(finish));
-  if (!made) result = Capture::Result::failed;
-  if (registry.on_picture) registry.on_picture(result, Clock::now() - asked);
-  if (!made) co_return co_await respond(exchange, problem_of(made.error()));
+Task<void> Screens::send(Exchange& exchange, std::string picture, const char* type,
+                         std::vector<std::string> notes) {
+  const std::size_t counted = picture.size() > kLarge ? picture.size() : 0;
+  if (counted > 0 && unsent + counted > kUnsent) {
+    const Problem problem =
+        make_problem(http::status::service_unavailable, "no_capacity",
+                     "too many large pictures wait for clients that read slowly",
+                     "try again, or ask for a smaller one: region, scale, format=jpeg", 1);
+    co_return co_await respond(exchange, problem);
+  }
+  struct Unsent {
+    std::size_t& sum;
+    std::size_t size;
+    Unsent(std::size_t& of, std::size_t more) : sum(of), size(more) { sum += size; }
+    ~Unsent() { sum -= size; }
+  } const counting(unsent, counted);
   std::vector<Header> headers{{"Cache-Control", "no-store"}};
   if (!notes.empty()) headers.emplace_back("Vitrine-Notes", header_text(notes));
-  co_await exchange.respond(http::status::ok, type, std::move(*made), std::move(headers));
+  co_await exchange.respond(http::status::ok, type, std::move(picture), std::move(headers));
 }
 
 Task<void> Screens::screenshot(Exchange& exchange) {
@@ -168,16 +186,7 @@ Task<void> Screens::screenshot(Exchange& exchange) {
   const auto read = read_picture_query(exchange.query);
   if (const auto* problem = std::get_if<Problem>(&read))
     co_return co_await respond(exchange, *problem);
-  if (!changes) changes = std::make_unique<session::Changes>(co_await asio::this_coro::executor);
-  while (pictures >= kPictures) co_await changes->wait();
-  struct Taking {
-    Screens& of;
-    explicit Taking(Screens& one) : of(one) { ++of.pictures; }
-    ~Taking() {
-      --of.pictures;
-      of.changes->tell();
-    }
-  } taking(*this);
+  const Places::Place mine = co_await of_session.take(session->id);
   if (session->ended) co_return co_await respond(exchange, not_found());
   co_await take_picture(exchange, session, std::get<PictureQuery>(read));
 }
@@ -189,14 +198,50 @@ Task<void> Screens::take_picture(Exchange& exchange, std::shared_ptr<Session> se
   if (auto how = session->screen.take_death())
     notes.push_back("the X server ended (" + *how + "), and every window with it");
   Result<View> opened = co_await session->screen.open(session->engine, display::Screen::Start::no);
+  const auto failed = [&](const Error& error) {
+    if (registry.on_picture) registry.on_picture(Capture::Result::failed, Clock::now() - asked);
+    return session->ended ? not_found() : picture_problem(error);
+  };
+  if (opened && query.wait_still) {
+    Status still = co_await wait_still(session, *opened, query);
+    if (!still) {
+      const Problem problem = failed(still.error());
+      co_return co_await respond(exchange, problem);
+    }
+  }
+  std::optional<wire::screen::Window> window;
+  std::optional<display::Frame> whole;  // of a window that others hide
+  if (!query.window.empty()) {
+    wire::screen::Windows listed;
+    if (opened) {
+      registry.wake(*session);
+      Result<wire::screen::Windows> told = co_await display::list_windows(*opened);
+      if (!told) co_return co_await respond(exchange, problem_of(told.error()));
+      listed = std::move(*told);
+    }
+    const auto found = find_windows(listed, query.window);
+    if (auto problem = window_problem(listed, found, query.window))
+      co_return co_await respond(exchange, *problem);
+    window = found.front();
+    if (!is_in_sight(listed, *window, (*opened)->framebuffer.geometry())) {
+      std::string everybody;
+      const Places::Place place = co_await hidden.take(std::move(everybody));
+      Result<display::Frame> captured = co_await display::capture_window(*opened, window->id);
+      if (!captured) co_return co_await respond(exchange, picture_problem(captured.error()));
+      whole = std::move(*captured);
+    }
+  }
+
+  std::string everybody;
+  Places::Place place = co_await pictures.take(std::move(everybody));
+  if (session->ended) co_return co_await respond(exchange, not_found());
   display::Frame frame;
   bool blank = true;
   if (opened) {
-    Result<display::Look> seen = co_await look(session, *opened, query, frame);
-    if (session->ended) co_return co_await respond(exchange, not_found());
+    Result<display::Look> seen = (*opened)->framebuffer.read(frame);
     if (!seen) {
-      if (registry.on_picture) registry.on_picture(Capture::Result::failed, Clock::now() - asked);
-      co_return co_await respond(exchange, picture_problem(seen.error()));
+      const Problem problem = failed(seen.error());
+      co_return co_await respond(exchange, problem);
     }
     blank = seen->blank;
     if (blank) notes.emplace_back("the screen is blank: no window is shown");
@@ -212,28 +257,12 @@ Task<void> Screens::take_picture(Exchange& exchange, std::shared_ptr<Session> se
         static_cast<std::int32_t>(frame.width / 2), static_cast<std::int32_t>(frame.height / 2)});
     finish.cursor = display::Region{at.x, at.y, 0, 0};
   }
-  if (!query.window.empty()) {
-    wire::screen::Windows listed;
-    if (opened) {
-      registry.wake(*session);
-      Result<wire::screen::Windows> told = co_await display::list_windows(*opened);
-      if (!told) co_return co_await respond(exchange, problem_of(told.error()));
-      listed = std::move(*told);
-    }
-    const auto found = find_windows(listed, query.window);
-    if (auto problem = window_problem(listed, found, query.window))
-      co_return co_await respond(exchange, *problem);
-    const display::Region place = region_of(found.front());
-    if (is_in_sight(listed, found.front(), (*opened)->framebuffer.geometry())) {
-      frame = display::crop(frame, place);
-    } else {
-      Result<display::Frame> whole = co_await display::capture_window(*opened, found.front().id);
-      if (!whole) co_return co_await respond(exchange, picture_problem(whole.error()));
-      frame = std::move(*whole);
-    }
+  if (window) {
+    const display::Region at = region_of(*window);
+    frame = whole ? std::move(*whole) : display::crop(frame, at);
     if (finish.cursor) {
-      finish.cursor->x -= place.x;
-      finish.cursor->y -= place.y;
+      finish.cursor->x -= at.x;
+      finish.cursor->y -= at.y;
     }
     blank = false;
   }
@@ -248,8 +277,15 @@ Task<void> Screens::take_picture(Exchange& exchange, std::shared_ptr<Session> se
       co_return co_await respond(exchange, problem);
     }
   }
-  const auto result = blank ? Capture::Result::blank : Capture::Result::ok;
-  co_await send(exchange, std::move(frame), std::move(finish), std::move(notes), result, asked);
+  const char* type = display::mime_type(finish.format);
+  auto studio = registry.studio();
+  Result<std::string> made = co_await studio->develop(std::move(frame), std::move(finish));
+  place.leave();
+  const auto ok_or_blank = blank ? Capture::Result::blank : Capture::Result::ok;
+  if (registry.on_picture)
+    registry.on_picture(made ? ok_or_blank : Capture::Result::failed, Clock::now() - asked);
+  if (!made) co_return co_await respond(exchange, problem_of(made.error()));
+  co_await send(exchange, std::move(*made), type, std::move(notes));
 }
 
 json::object window_object(const wire::screen::Window& window) {

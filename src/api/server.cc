@@ -391,6 +391,9 @@ std::string Connection::start_line(http::status status, std::string_view type,
   std::string out = "HTTP/1.1 " + std::to_string(static_cast<int>(status)) + " " +
                     std::string(http::obsolete_reason(status)) + "\r\n";
   if (!type.empty()) out += "Content-Type: " + std::string(type) + "\r\n";
+  // A page of ours inside a foreign one could be clicked without being seen.
+  if (type.starts_with("text/html"))
+    out += "X-Frame-Options: DENY\r\nContent-Security-Policy: frame-ancestors 'none'\r\n";
   for (const auto& [name, value] : headers) {
     if (value.find_first_of("\r\n") != std::string::npos) continue;
     out += name + ": " + value + "\r\n";
@@ -474,7 +477,7 @@ Task<std::shared_ptr<WebSocket>> Connection::upgrade(std::size_t max_message) {
   // Those who stop the server do not wait for it to end by itself.
   --server_.busy_;
   websocket_ = websocket;
-  server_.websockets_.insert(websocket.get());
+  server_.websockets_.emplace(websocket.get(), identity);
   co_return websocket;
 }
 
@@ -532,8 +535,17 @@ void Server::stop() {
   error_code ignored;
   acceptor_.cancel(ignored);
   acceptor_.close(ignored);
-  for (WebSocketStream* websocket : websockets_)
+  for (const auto& [websocket, opened_by] : websockets_)
     websocket->begin_close(WebSocket::Close::going_away, "the server is stopping");
+}
+
+Result<std::vector<const Identity*>> Server::change_tokens(std::span<const Token> others) {
+  Result<std::vector<const Identity*>> added = config_.identities.change(others);
+  if (!added) return added;
+  for (const auto& [websocket, opened_by] : websockets_)
+    if (!config_.identities.is_welcome(*opened_by))
+      websocket->begin_close(WebSocket::Close::policy, "this token is not known here any more");
+  return added;
 }
 
 }  // namespace vitrine::api

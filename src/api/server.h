@@ -14,6 +14,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -52,6 +53,8 @@ class Server {
   std::size_t connections() const { return connections_; }
   std::size_t websockets() const { return websockets_.size(); }
   const Identities& identities() const { return config_.identities; }
+  // As Identities::change(); WebSockets of those who have no token any more are closed.
+  Result<std::vector<const Identity*>> change_tokens(std::span<const Token> others);
 
  private:
   Task<void> serve(asio::ip::tcp::socket socket);
@@ -63,7 +66,7 @@ class Server {
   std::function<void(const Handled&)> log_;
   std::size_t connections_ = 0;
   std::size_t busy_ = 0;
-  std::set<WebSocketStream*> websockets_;
+  std::map<WebSocketStream*, const Identity*> websockets_;  // and who opened them
   bool stopping_ = false;
 };
 

@@ -25,6 +25,8 @@ struct ServeOptions {
   bool ephemeral = false;  // ends with its parent, and its directory with it
 };
 int serve(const ServeOptions& options);
+// What the keeper starts on SIGHUP: checks the tokens file and puts the front's copy into place.
+int read_tokens(const std::string& file, const std::string& data);
 
 // Which server, and what a session there may use.
 struct Target {

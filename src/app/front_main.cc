@@ -163,6 +163,8 @@ class Front {
  private:
   Task<void> run();
   Task<void> tend();
+  Task<void> change_tokens();
+  Status read_tokens_again();
   void add_routes(std::uint64_t capacity);
   Task<void> drain();
   std::string package_metrics();
@@ -178,6 +180,7 @@ class Front {
   session::Provisioner provisioner_;
   std::vector<std::unique_ptr<session::OwnedRegistry>> owned_;  // for adapters without identities
   api::Router router_;
+  std::optional<api::PerIdentity> per_identity_;
   api::Metrics metrics_;
   std::optional<api::Server> server_;
   int exit_code_ = 0;
@@ -230,8 +233,9 @@ void Front::add_routes(std::uint64_t capacity) {
       });
   api::add_native_routes(router_, registry_, {.version = kVersion, .packages = &provisioner_});
   api::add_recording_routes(router_, registry_, recordings_);
-  api::add_per_identity(
-      router_, server_->identities().all(), [&](api::Router& router, const Identity& identity) {
+  per_identity_.emplace(
+      router_, server_->identities().all(),
+      [this, capacity](api::Router& router, const Identity& identity) {
         auto executor = context_.get_executor();
         owned_.push_back(std::make_unique<session::OwnedRegistry>(executor, registry_, identity));
         api::openenv::add_routes(router, executor, *owned_.back(), judge_, {.capacity = capacity});
@@ -313,6 +317,35 @@ Task<void> Front::tend() {
   }
 }
 
+// On SIGHUP, which the keeper sends when it has found the file good.
+Task<void> Front::change_tokens() {
+  asio::signal_set hangup(context_, SIGHUP);
+  for (;;) {
+    co_await hangup.async_wait(asio::use_awaitable);
+    if (Status done = read_tokens_again(); !done)
+      log_line("error front: the tokens stay as they were: " + done.error().describe());
+    else log_line("info front: the tokens are those of the file now");
+  }
+}
+
+Status Front::read_tokens_again() {
+  Result<std::vector<Token>> tokens = load_tokens(options_.tokens_file);
+  if (!tokens) return std::move(tokens.error());
+  Result<std::vector<const Identity*>> added = server_->change_tokens(*tokens);
+  if (!added) return std::move(added.error());
+  for (const Identity* identity : *added) per_identity_->add(*identity);
+  for (const Token& token : *tokens) {
+    const Identity& identity = token.identity;
+    if (registry_.accounts().change(identity)) continue;
+    // Sessions of that name may be there from before.
+    registry_.accounts().open(identity);
+    for (const auto& session : registry_.list(identity))
+      registry_.accounts().session_begins(identity.name, session->spec.limits,
+                                          session::Accounts::Rate::is_free);
+  }
+  return ok();
+}
+
 Task<void> Front::run() {
   asio::co_spawn(context_, keeper_.run([this](const wire::Event& e) { registry_.on_event(e); }),
                  [this](std::exception_ptr) { context_.stop(); });  // no keeper, no front
@@ -338,6 +371,7 @@ Task<void> Front::run() {
   }
   asio::co_spawn(context_, server_->accept_all(), asio::detached);
   asio::co_spawn(context_, tend(), asio::detached);
+  if (!options_.tokens_file.empty()) asio::co_spawn(context_, change_tokens(), asio::detached);
   (void)!::write(kReady, "r", 1);
   ::close(kReady);
   asio::signal_set signals(context_, SIGTERM, SIGINT);

@@ -128,17 +128,18 @@ Result<std::string> rules_for_front(const std::string& given, const std::string&
 }
 
 // Checked here, where a person can see it. As root the front gets a copy that it can read and that
-// holds hashes only.
+// holds hashes only. A front that is started meanwhile finds the old copy or the new one.
 Result<std::string> tokens_for_front(const std::string& given, const std::string& data) {
   Result<std::vector<Token>> tokens = load_tokens(given);
   if (!tokens) return std::move(tokens.error());
   if (::geteuid() != 0) return given;
   const std::string copy = data + "/tokens";
+  const std::string draft = copy + ".new";
   const std::string text = tokens_json(*tokens);
-  ::unlink(copy.c_str());
-  Fd file(::open(copy.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  ::unlink(draft.c_str());
+  Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::fchown(file.get(), kFrontUid, kFrontUid) != 0)
+      ::fchown(file.get(), kFrontUid, kFrontUid) != 0 || ::rename(draft.c_str(), copy.c_str()) != 0)
     return Error::from_errno("copying the tokens");
   return copy;
 }
@@ -158,6 +159,11 @@ bool is_loopback(const std::string& listen) {
 }
 
 }  // namespace
+
+int read_tokens(const std::string& file, const std::string& data) {
+  Result<std::string> usable = tokens_for_front(file, data);
+  return usable ? 0 : refuse(usable.error(), kUsage);
+}
 
 int serve(const ServeOptions& options) {
   Settings settings{.values = options.settings, .hosts = options.hosts};
@@ -180,8 +186,10 @@ int serve(const ServeOptions& options) {
     token_file = *usable;
   }
   std::string tokens = settings.get("tokens", "");
+  std::string tokens_source;  // the operator's own, where `tokens` may be a copy
   if (!tokens.empty()) {
-    Result<std::string> usable = tokens_for_front(fs::absolute(tokens).string(), data);
+    tokens_source = fs::absolute(tokens).string();
+    Result<std::string> usable = tokens_for_front(tokens_source, data);
     if (!usable) return refuse(usable.error(), kUsage);
     tokens = *usable;
   }
@@ -232,6 +240,8 @@ int serve(const ServeOptions& options) {
   if (settings.values.contains("egress_allow_private"))
     words.insert(words.end(),
                  {"--egress-allow-private", settings.values.at("egress_allow_private")});
+  if (!tokens_source.empty())
+    words.insert(words.end(), {"--tokens", tokens_source, "--tokens-reader", companion("vitrine")});
   if (options.ephemeral) words.emplace_back("--ephemeral");
   words.insert(words.end(),
                {"--", "--data", data, "--auth", auth, "--reward", *rules, "--policy", policy});

@@ -204,6 +204,12 @@ int parse_and_run(int argc, char** argv) {
   CLI::App& info_command = *image_command.add_subcommand("info", "what is in it");
   info_command.add_option("--image", image, "another one than the default");
   info_command.add_flag("--json", as_json, "as JSON");
+  std::string tokens;
+  std::string data;
+  CLI::App& tokens_command = *app.add_subcommand("read-tokens", "what the server does on SIGHUP");
+  tokens_command.group("");  // for the keeper, not for people
+  tokens_command.add_option("--tokens", tokens)->required();
+  tokens_command.add_option("--data", data)->required();
   CLI::App& version_command = *app.add_subcommand("version", "print the version");
   CLI::App& completion_command = *app.add_subcommand("completion", "completion for a shell");
   completion_command.add_option("SHELL", shell, "bash, zsh or fish")
@@ -227,6 +233,7 @@ int parse_and_run(int argc, char** argv) {
   if (doctor_command) return doctor(image, as_json);
   if (build_command) return image_build(force);
   if (info_command) return image_info(image, as_json);
+  if (tokens_command) return read_tokens(tokens, data);
   if (completion_command) return completion(shell);
   if (version_command) return std::printf("vitrine %s\n", kVersion) < 0 ? 1 : 0;
   std::fputs(app.help().c_str(), stdout);

@@ -10,6 +10,7 @@ namespace vitrine::display {
 namespace {
 
 constexpr std::chrono::milliseconds kPatience{2000};
+constexpr std::size_t kMostBytes = std::size_t{kMostScreen} * kMostScreen * 4;
 
 Error no_helper() {
   return Error{.code = Code::unsupported,
@@ -36,6 +37,9 @@ Result<Frame> read_sealed(const Fd& file, std::uint32_t width, std::uint32_t hei
       height > wire::screen::kMaxSide || (::fcntl(file.get(), F_GET_SEALS) & kSeals) != kSeals ||
       ::fstat(file.get(), &info) != 0 || static_cast<std::size_t>(info.st_size) != size)
     return Error{Code::internal, "the screen's helper gave no picture"};
+  // Holes of a sparse file cost the session nothing, and us a gigabyte.
+  if (size > kMostBytes)
+    return Error{Code::over_limit, "the window has more pixels than the largest screen"};
   frame.pixels.resize(size);
   for (std::size_t at = 0; at < size;) {
     const ssize_t got =

@@ -4,13 +4,17 @@
 // Threading: develop() is called on the front's thread and comes back to it.
 #pragma once
 
+#include <algorithm>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "display/encode.h"
+#include "display/framebuffer.h"
 
 namespace vitrine::display {
 
@@ -33,7 +37,33 @@ class Studio {
   Task<Result<std::string>> develop(Frame frame, Finish finish);
 
  private:
+  friend class Looker;
   asio::thread_pool pool_;
+  int lookers_ = 0;
+};
+
+// Who looks at a screen again and again, on the thread that serves everybody. However many they are,
+// together they leave most of its time to others; looks at large screens are the ones that are felt.
+class Looker {
+ public:
+  using Duration = std::chrono::steady_clock::duration;
+
+  explicit Looker(std::shared_ptr<Studio> studio) : studio_(std::move(studio)) {
+    ++studio_->lookers_;
+  }
+  ~Looker() { --studio_->lookers_; }
+  Looker(const Looker&) = delete;
+  Looker& operator=(const Looker&) = delete;
+
+  // The least until the next look, after one that took so long.
+  Duration pause_after(Duration cost) const {
+    const int others = studio_->lookers_ - 1;
+    const int share = cost > std::chrono::milliseconds(2) ? 16 : 4;
+    return std::max(thrifty(cost), share * others * cost);
+  }
+
+ private:
+  std::shared_ptr<Studio> studio_;
 };
 
 }  // namespace vitrine::display

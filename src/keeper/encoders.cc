@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +18,8 @@ namespace {
 
 constexpr int kControl = 3;
 constexpr int kProgram = 4;
+
+constexpr int kNice = 10;
 
 }  // namespace
 
@@ -61,6 +64,7 @@ Result<int> Encoders::spawn(int socket) {
     ::_exit(125);
   ::syscall(SYS_close_range, kProgram + 1, ~0U, 0);
   ::setsid();
+  ::setpriority(PRIO_PROCESS, 0, kNice);  // films may wait; who asks the front should not
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);

@@ -35,6 +35,10 @@ class Front {
   Status start(std::function<void()> ready, std::function<void(int)> failed);
   void stop(std::function<void()> stopped);  // SIGTERM, and SIGKILL if it does not help
 
+  void tell(int signal) const {
+    if (pid_ > 0) reaper_.signal(pid_, signal);
+  }
+
   const std::string& address() const { return address_; }
   int pid() const { return pid_; }
   std::uint64_t restarts() const { return restarts_; }

@@ -29,6 +29,7 @@
 #include "keeper/log.h"
 #include "keeper/options.h"
 #include "keeper/sealed_shells.h"
+#include "keeper/tokens.h"
 
 namespace vitrine::keeper {
 
@@ -105,6 +106,7 @@ struct Keeper {
   std::optional<Encoders> encoders;
   std::optional<Control> control;
   std::optional<Front> front;
+  std::optional<Tokens> tokens;
   std::string instance;  // tells this keeper from all others, before and after
   bool announced = false;
   bool front_ready = false;
@@ -232,9 +234,12 @@ Status Keeper::handle_signals() {
   if (!signals) return Error::from_errno("making a signalfd");
   return loop.watch(signals.get(), EPOLLIN, [this](std::uint32_t) {
     signalfd_siginfo info;
-    while (::read(signals.get(), &info, sizeof info) > 0) {
-    }
-    stop();
+    bool again = false;
+    bool end = false;
+    while (::read(signals.get(), &info, sizeof info) > 0)
+      (info.ssi_signo == SIGHUP && !options.tokens.empty() ? again : end) = true;
+    if (end) return stop();
+    if (again && tokens && !stopping) tokens->read_again();
   });
 }
 
@@ -344,6 +349,11 @@ Status Keeper::start(const Options& chosen) {
                               .listen = options.listen,
                               .data = options.data,
                               .user = user});
+    tokens.emplace(
+        loop, reaper,
+        TokensConfig{
+            .program = options.tokens_reader, .file = options.tokens, .data = options.data},
+        [this] { front->tell(SIGHUP); });
     const auto ready = [this] {
       front_ready = true;
       announce_when_full();

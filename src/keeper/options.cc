@@ -59,6 +59,8 @@ Status set(Options& options, std::string_view name, const std::string& value) {
   if (name == "--control") return options.control = value, ok();
   if (name == "--front") return options.front = value, ok();
   if (name == "--listen") return options.listen = value, ok();
+  if (name == "--tokens") return options.tokens = value, ok();
+  if (name == "--tokens-reader") return options.tokens_reader = value, ok();
   if (name == "--wheels") return options.wheels = value, ok();
   if (name == "--data") return options.data = value, ok();
   if (name == "--image") return options.image = value, ok();
@@ -123,6 +125,7 @@ Result<Options> parse_options(int argc, char** argv) {
   options.runtime = here + "/../runtime";
   options.init = here + "/vitrine-init";
   options.egress_program = here + "/vitrine-egress";
+  options.tokens_reader = here + "/vitrine";
   for (int i = 1; i < argc; ++i) {
     std::string name = argv[i];
     if (name == "--help" || name == "-h") {
@@ -177,6 +180,8 @@ usage: vitrine-keeper --control PATH [options]
   --front PROGRAM          starts it under its own uid, and again whenever it dies
   --listen ADDRESS:PORT    what the front serves [127.0.0.1:8000]
   --data DIR               the front's directory; made if missing
+  --tokens FILE            SIGHUP has it read again and the front told, and does not end the keeper
+  --tokens-reader FILE     the program that reads it (default: vitrine, beside the program)
   --wheels DIR             wheels that installations may use, beside the index
   --ephemeral              ends with the process that started it, and removes that directory
   --image DIR              runtime image (default: beside the build, made by ./dev image)
@@ -202,7 +207,7 @@ usage: vitrine-keeper --control PATH [options]
   --help                   this text
 
 It prints one line on stdout when it is ready, logs to stderr, and ends with everything it
-made on SIGTERM, SIGINT or SIGHUP.
+made on SIGTERM, SIGINT or, without --tokens, SIGHUP.
 )";
 }
 

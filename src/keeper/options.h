@@ -26,6 +26,8 @@ struct Options {
   std::vector<std::string> front_arguments;
   std::string listen = "127.0.0.1:8000";
   std::string data;
+  std::string tokens;                       // the operator's file, read again on SIGHUP; "" = none
+  std::string tokens_reader;                // vitrine
   std::string wheels;                       // directory of wheels that installations see; "" = none
   bool egress = true;                       // whether a session may ask for a network
   std::string egress_program;               // vitrine-egress

@@ -25,6 +25,17 @@ void Accounts::open(const Identity& identity) {
   accounts_[identity.name] = account;
 }
 
+bool Accounts::change(const Identity& identity) {
+  Account* account = find(identity.name);
+  if (account == nullptr) return false;
+  const bool had_none = !account->quota.executions_per_minute;
+  account->quota = identity.quota;
+  const double most = identity.quota.executions_per_minute.value_or(0);
+  account->left = had_none ? most : std::min(account->left, most);
+  account->filled = now_();
+  return true;
+}
+
 // With what was refilled since.
 Accounts::Account* Accounts::find(const std::string& owner) {
   const auto found = accounts_.find(owner);

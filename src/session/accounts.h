@@ -32,6 +32,8 @@ class Accounts {
   explicit Accounts(std::function<Clock::time_point()> now = Clock::now) : now_(std::move(now)) {}
 
   void open(const Identity& identity);
+  // Another quota for what it has already. False if it has no account.
+  bool change(const Identity& identity);
 
   // Whether one more session with these limits is too much. `counts` as an execution or not.
   enum class Rate { counts, is_free };

@@ -31,6 +31,20 @@ class AccountsTest : public testing::Test {
   Limits limits;
 };
 
+TEST_F(AccountsTest, ChangesAQuotaForWhatIsThereAlready) {
+  accounts.session_begins("team", limits, Rate::is_free);
+  accounts.session_begins("team", limits, Rate::is_free);
+  Identity identity{.name = "team"};
+  identity.quota.sessions = 3;
+
+  ASSERT_TRUE(accounts.change(identity));
+
+  EXPECT_EQ(refused_session(), "");
+  accounts.session_begins("team", limits, Rate::is_free);
+  EXPECT_EQ(refused_session(), "quota_sessions");
+  EXPECT_FALSE(accounts.change(Identity{.name = "another"}));
+}
+
 TEST_F(AccountsTest, CountsSessionsAtOnce) {
   accounts.session_begins("team", limits, Rate::is_free);
   EXPECT_EQ(refused_session(), "");

@@ -36,7 +36,8 @@ Capture::Capture(asio::any_io_executor executor, display::Screen& screen,
       changes_(std::move(executor)) {}
 
 void Capture::painted() {
-  if (!painted_at_) painted_at_ = Clock::now();
+  if (painted_at_) return;  // a look for each of them could be asked for without end
+  painted_at_ = Clock::now();
   changes_.tell();
 }
 
@@ -54,6 +55,7 @@ Task<void> Capture::find_view() {
 
 // False if there was nothing to see.
 bool Capture::look() {
+  if (!looker_) looker_.emplace(studio_);
   const auto began = Clock::now();
   vitrine::Result<display::Look> now = view_->framebuffer.read(frame_);
   look_cost_ = Clock::now() - began;
@@ -115,7 +117,7 @@ void Capture::judge_running(Clock::time_point now) {
 }
 
 Capture::Clock::duration Capture::pause(Clock::time_point now) const {
-  const auto least = display::thrifty(look_cost_);
+  const auto least = looker_ ? looker_->pause_after(look_cost_) : display::thrifty(look_cost_);
   if (painted_at_) return std::max<Clock::duration>(kLook, least);
   // A screen on which nothing has happened for long is looked at less often.
   const auto unchanged = now - changed_;
@@ -147,6 +149,7 @@ Task<void> Capture::run() {
   const auto wished = painted_at_ ? *painted_at_ : ended_ ? ended_at_ : Clock::now();
   if (painted_at_ && !ended_) hooks_.captured();
   if (!kept_ && ended_ == Worker::alive && view_ && screen_.is_running()) (void)look();
+  looker_.reset();
   if (!kept_ && seen_) kept_ = Kept{std::move(frame_), *seen_};
   if (!kept_ && ended_ == Worker::dead && screen_.is_running()) {
     notes.emplace_back("screenshot: none was taken before the session died");

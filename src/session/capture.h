@@ -89,8 +89,9 @@ class Capture {
   };
   std::optional<Kept> kept_;
   Clock::time_point looked_{};
-  Clock::duration look_cost_{};  // of the last look
-  Clock::time_point changed_{};  // when the screen last did
+  Clock::duration look_cost_{};                 // of the last look
+  std::optional<display::Looker> looker_ = {};  // once there was something to look at
+  Clock::time_point changed_{};                 // when the screen last did
   // How long it has been still, counted in looks that came in time: on a machine that has none for
   // us, the session has none either, and its stillness means nothing.
   Clock::duration still_{};

@@ -52,6 +52,7 @@ Filmstrip::Task<bool> Filmstrip::look() {
   Result<std::shared_ptr<display::View>> view =
       co_await screen_.open(session_, display::Screen::Start::no);
   if (!view) co_return false;
+  if (!looker_) looker_.emplace(studio_);
   const auto before = Clock::now();
   Result<display::Look> seen = (*view)->framebuffer.read(frame_);
   const auto now = Clock::now();
@@ -79,7 +80,8 @@ Filmstrip::Task<void> Filmstrip::run() {
   for (bool last = false; !last && taken_ < wish_.most;) {
     last = ended_;  // what is there at the end is looked at once more
     const bool seen = co_await look();
-    const Clock::duration least = look_time_ * kFrontsShare;
+    Clock::duration least = look_time_ * kFrontsShare;
+    if (looker_) least = std::max(least, looker_->pause_after(look_time_));
     const Clock::duration pause = wish_.every ? Clock::duration(*wish_.every) : kLook;
     next = std::max(next + pause, Clock::now() + std::min(least, pause));
     const bool asleep = !seen && !screen_.is_running();

@@ -52,6 +52,7 @@ class Filmstrip {
   Changes changes_;
   Clock::time_point begun_ = Clock::now();
   Clock::duration look_time_{};
+  std::optional<display::Looker> looker_;  // once there was something to look at
   display::Frame frame_;
   std::optional<std::uint64_t> last_;  // what the last picture shows
   std::uint32_t taken_ = 0;

@@ -236,8 +236,10 @@ void Session::begin_next() {
         std::max(request.render_timeout, std::chrono::milliseconds(1)).count());
   if (request.stdin_text) message.stdin_mode = wire::Stdin::given;
   else if (request.interactive) message.stdin_mode = wire::Stdin::interactive;
+  // First, or a front that dies between the two leaves code running of which the next one knows nothing:
+  // without a record, and without a deadline.
+  journal_.begun(*current_);
   send_message(wire::Type::execute, current_->number, message.encode());
-  journal_.begun(*current_);  // while the worker works
   arm_watch();
   if (request.capture_screenshot) begin_capture();
   if (request.strip) begin_strip();

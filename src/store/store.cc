@@ -17,6 +17,8 @@ namespace vitrine::store {
 
 namespace {
 
+constexpr std::size_t kPageBytes = 4u << 20;  // of a page's rows, the last one excepted
+
 constexpr std::size_t kInline = 64 * 1024;
 constexpr std::string_view kFilePrefix = "blob:";
 constexpr int kSchema = 3;
@@ -467,23 +469,26 @@ Result<std::optional<ExecRow>> Store::execution(const std::string& session, cons
   return found;
 }
 
+// Ends early when its rows are large: it is read on the thread that serves everybody.
 Result<Store::Page> Store::executions(const std::string& session, std::uint64_t before,
                                       std::uint32_t limit) {
   if (Status s = settle(); !s) return std::move(s.error());
   Page page;
   std::uint64_t last = 0;
+  std::size_t bytes = 0;
   const std::uint64_t from = before == 0 ? INT64_MAX : before;
   const bool done = statements_->page.with(session)
                         .with(from)
                         .with(std::uint64_t{limit} + 1)
                         .run([&](sqlite3_stmt* row) {
-                          if (page.rows.size() == limit) {
+                          if (page.rows.size() == limit || bytes >= kPageBytes) {
                             page.next = last;
                             return;
                           }
                           last = static_cast<std::uint64_t>(sqlite3_column_int64(row, 7));
                           page.rows.push_back(exec_row(row));
                           page.rows.back().record = fetch(page.rows.back().record);
+                          bytes += page.rows.back().record.size() + page.rows.back().code.size();
                         });
   if (!done) return failure("reading executions");
   return page;

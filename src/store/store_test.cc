@@ -135,6 +135,22 @@ TEST_F(StoreTest, PagesNewestFirstWithoutGapOrRepetition) {
   EXPECT_EQ(third->next, 0u);
 }
 
+TEST_F(StoreTest, EndsAPageThatGrowsLarge) {
+  Store store = open();
+  const std::string large((4u << 20) / 4, 'x');
+  for (const char* id : {"a", "b", "c", "d", "e"}) {
+    begin(store, id);
+    ASSERT_TRUE(store.finish_execution(id, large));
+  }
+
+  const auto first = store.executions("s", 0, 500);
+  const auto second = store.executions("s", first->next, 500);
+
+  EXPECT_EQ(ids(*first), (std::vector<std::string>{"e", "d", "c", "b"}));
+  EXPECT_EQ(ids(*second), (std::vector<std::string>{"a"}));
+  EXPECT_EQ(second->next, 0u);
+}
+
 TEST_F(StoreTest, SaysThatAPageIsTheLastEvenIfItIsFull) {
   Store store = open();
   for (int n = 0; n < 3; ++n) execute(store, "e" + std::to_string(n));

@@ -109,9 +109,10 @@ class Server:
         front: tuple[str, ...] = (),
         directory: Path | None = None,
         user: int | None = None,
+        through: tuple[str, ...] = (),
     ) -> None:
         """`options` are the keeper's, `front` those of the front; `user`: an ordinary one to run it
-        as, if this process may choose."""
+        as, if this process may choose; `through`: a command that becomes the one behind it."""
         global _count
         _count += 1
         self.name = f"contract-{os.getpid()}-{_count}"
@@ -131,7 +132,7 @@ class Server:
             ids = {"user": user, "group": user, "extra_groups": ()}
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [*command, *options, "--", "--data", str(self.data), *front],
+                [*through, *command, *options, "--", "--data", str(self.data), *front],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

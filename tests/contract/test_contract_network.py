@@ -4,63 +4,19 @@ and that each decision is in the record. All servers are on loopback addresses o
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
 import signal
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from origins import CLOSED, OPEN, Origin, proxies, raw
 from served import Server, Session, family, until
 
-OPEN = "127.77.0.1"  # inside what the operator opened
-CLOSED = "127.88.0.1"  # loopback as well, and not opened
 PROXY = "127.0.0.1:3128"
-
-
-class Origin(http.server.ThreadingHTTPServer):
-    """An ordinary web server that remembers what it was sent."""
-
-    daemon_threads = True
-
-    def __init__(self, address: str) -> None:
-        super().__init__((address, 0), Page)
-        self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
-        self.port = self.server_address[1]
-        self.name = f"{address}:{self.port}"
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-
-class Page(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Origin
-
-    def do_GET(self) -> None:
-        length = int(self.headers.get("Content-Length", 0))
-        body = self.rfile.read(length)
-        self.server.seen.append((self.command, self.path, dict(self.headers), body))
-        if self.path.startswith("/to/"):
-            self.send_response(302)
-            self.send_header("Location", self.path[4:])
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        answer = b"hello " + body
-        if self.path == "/big":
-            answer = b"x" * 3_000_000
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    do_POST = do_GET  # noqa: N815
-
-    def log_message(self, *args: object) -> None:
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -91,29 +47,6 @@ def inner() -> Iterator[Origin]:
 @pytest.fixture
 def online(create: Callable[..., Session], origin: Origin) -> Session:
     return create(network={"allow": [origin.name]})
-
-
-def proxies(server: Server) -> list[int]:
-    found = []
-    for pid, _ in family(server.process.pid):
-        try:
-            if Path(f"/proc/{pid}/comm").read_text().strip() == "vitrine-egress":
-                found.append(pid)
-        except OSError:
-            pass
-    return found
-
-
-def raw(request: bytes) -> str:
-    """Code that sends these bytes to the proxy and prints what comes back."""
-    return (
-        "import socket\n"
-        "with socket.create_connection(('127.0.0.1', 3128), 30) as s:\n"
-        f"    s.sendall({request!r})\n"
-        "    parts = []\n"
-        "    while part := s.recv(65536): parts.append(part)\n"
-        "print(b''.join(parts).decode('latin-1'))"
-    )
 
 
 CLIENTS = {

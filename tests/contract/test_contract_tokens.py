@@ -150,6 +150,30 @@ def test_what_belongs_to_another_is_missing_on_every_route(tenants: Tenants, of_
     assert len(tenants.a.call("GET", f"/v1/sessions/{of_a}/executions").json["executions"]) == 2
 
 
+def test_films_belong_to_who_made_the_session_also_after_its_end(
+    tenants: Tenants, of_a: str
+) -> None:
+    made = tenants.a.call("POST", f"/v1/sessions/{of_a}/recordings", {"fps": 5})
+    assert made.status == 201, made
+    film = f"/v1/sessions/{of_a}/recordings/{made.json['id']}"
+    mine = tenants.b.create()
+    foreign = [("GET", film), ("POST", film + "/stop"), ("DELETE", film),
+               ("GET", f"/v1/sessions/{of_a}/recordings"),
+               ("GET", f"/v1/sessions/{mine}/recordings/{made.json['id']}"),
+               ("DELETE", f"/v1/sessions/{mine}/recordings/{made.json['id']}")]  # fmt: skip
+
+    for _ in ("while it lives", "afterwards"):
+        for method, path in foreign:
+            answer = tenants.b.call(method, path, {} if method == "POST" else None)
+            assert answer.status == 404, (method, path, answer)
+        assert tenants.a.call("GET", film).status == 200
+        tenants.a.call("POST", film + "/stop", {})
+        tenants.a.delete(of_a)
+    assert tenants.b.delete(mine) == 204
+    assert tenants.a.call("DELETE", film).status == 204
+    assert tenants.a.call("GET", film).status == 404
+
+
 def test_the_owner_sees_and_ends_everything(tenants: Tenants) -> None:
     session = tenants.a.create()
     assert tenants.owner.exec(session, "1 + 1").json["results"] == [{"text/plain": "2"}]
@@ -431,6 +455,150 @@ def test_serve_hands_the_front_hashes_only(make_served: Callable[..., Any]) -> N
         assert not any(secret in text for secret in SECRETS.values())
         assert (data / "tokens").stat().st_mode & 0o777 == 0o600
     assert process.poll() is None
+
+
+class Served(Server):
+    """`vitrine serve` itself, with a tokens file that can be changed."""
+
+    def __init__(self, tokens: Any) -> None:
+        self.owns_directory = True
+        self.directory = directory_with(tokens)
+        self.file = self.directory / "tokens.json"
+        if os.geteuid() == 0:
+            os.chown(self.file, 0, 0)  # which the front cannot read
+        self.data = self.directory / "data"
+        self.log = self.directory / "log"
+        self.name = f"tokens-{os.getpid()}"
+        command = [str(BUILD / "bin" / "vitrine"), "serve", "--listen", "127.0.0.1:0"]
+        command += ["--data", str(self.data), "--image", str(IMAGE), "--pool", "1"]
+        command += ["--tokens", str(self.file), "--auth", "token", "--name", self.name]
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline().decode()
+        assert line, self.read_log()
+        self.port = int(line.rpartition(":")[2])
+        self.host = f"127.0.0.1:{self.port}"
+        self.token = (self.data / "token").read_text().strip()
+
+    def write(self, tokens: Any) -> None:
+        """In place, as an editor does it, then SIGHUP."""
+        self.file.write_text(tokens if isinstance(tokens, str) else json.dumps(tokens))
+        os.kill(self.process.pid, signal.SIGHUP)
+
+    def said(self, text: str) -> int:
+        return self.read_log().count(text)
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    one = Served({"tokens": TOKENS["tokens"][:2]})
+    yield one
+    one.end()
+
+
+def open_socket(server: Server, token: str) -> socket.socket:
+    client = server.socket()
+    client.sendall(
+        (
+            f"GET /ws HTTP/1.1\r\nHost: {server.host}\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            f"Authorization: Bearer {token}\r\n\r\n"
+        ).encode()
+    )
+    assert client.recv(4096).startswith(b"HTTP/1.1 101 ")
+    return client
+
+
+def test_a_hangup_has_the_tokens_read_again(served: Served) -> None:
+    a, b = (Caller(served, SECRETS[name]) for name in "ab")
+    owner = Caller(served, served.token)
+    of_a, of_b = a.create(), b.create()
+    assert a.exec(of_a, "mark = 'of a'").status == b.exec(of_b, "mark = 'of b'").status == 200
+    front = owner.info()["processes"]["front"]
+    new = "another-secret-0123456789abcdef"
+    running = Background(lambda: b.exec(of_b, "import time; time.sleep(3); mark"))
+    with open_socket(served, SECRETS["a"]) as kept, open_socket(served, SECRETS["b"]) as cut:
+        # a gets another token and a quota, b goes, c comes.
+        served.write(
+            {
+                "tokens": [
+                    {"name": "a", "token": new, "sessions": 2},
+                    {"name": "c", "token": "c" * 20},
+                ]
+            }
+        )
+        assert until(lambda: Caller(served, new).call("GET", "/v1/sessions").status == 200)
+
+        frame = cut.recv(4096)
+        assert frame[0] == 0x88 and frame[2:4] == (1008).to_bytes(2, "big"), frame
+        kept.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            kept.recv(1)
+    for old in (SECRETS["a"], SECRETS["b"]):
+        Caller(served, old).call("GET", "/v1/sessions").is_problem(401, "token_needed")
+    a, c = Caller(served, new), Caller(served, "c" * 20)
+    assert a.exec(of_a, "mark").json["results"] == [{"text/plain": "'of a'"}]
+    assert running.result().json["results"] == [{"text/plain": "'of b'"}], "what runs is answered"
+    assert until(lambda: len(a.listed()) == 1)
+    assert a.create() and a.call("POST", "/v1/sessions", {}).json["code"] == "quota_sessions"
+    assert c.listed() == []
+    assert c.call("POST", "/reset", {}).status == 200
+    assert c.call("GET", f"/v1/sessions/{of_b}").status == 404
+    assert of_b in owner.listed(), "whose token went keeps its sessions; the owner may end them"
+    assert owner.info()["processes"]["front"] == front, "nobody else noticed"
+
+    # b comes back, with what it had; and a front that is killed finds the newest tokens.
+    served.write({"tokens": [{"name": "b", "token": SECRETS["b"], "sessions": 1}]})
+    assert until(lambda: Caller(served, SECRETS["b"]).call("GET", "/v1/sessions").status == 200)
+    os.kill(front, signal.SIGKILL)
+    b = Caller(served, SECRETS["b"])
+    assert until(lambda: owner_answers(owner, front))
+    assert b.listed() == [of_b]
+    assert b.call("POST", "/v1/sessions", {}).json["code"] == "quota_sessions"
+    a.call("GET", "/v1/sessions").is_problem(401, "token_needed")
+    assert not any(secret in served.read_log() for secret in (*SECRETS.values(), new))
+    assert served.stop() == (0, [])
+
+
+def owner_answers(owner: Caller, dead: int) -> bool:
+    try:
+        return bool(owner.info()["processes"]["front"] != dead)
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["{", '{"tokens": [{"name": "a"}]}', "", '{"tokens": [{"name": "x y", "token": "%s"}]}' % ("x" * 20), "owner's"],
+)  # fmt: skip
+def test_a_broken_file_changes_nothing(served: Served, wrong: str) -> None:
+    if wrong == "owner's":
+        wrong = json.dumps({"tokens": [{"name": "a", "token": served.token}]})
+    for count in (1, 2):
+        served.write(wrong)
+        assert until(lambda count=count: served.said("the tokens stay as they were") >= count)
+
+    assert Caller(served, SECRETS["a"]).call("GET", "/v1/sessions").status == 200
+    assert Caller(served, served.token).info()["processes"]["keeper"] == served.process.pid
+    served.file.unlink()
+    os.kill(served.process.pid, signal.SIGHUP)
+    assert until(lambda: served.said("the tokens stay as they were") >= 3)
+    served.file.touch(0o600)
+    served.write(TOKENS)
+    assert until(
+        lambda: Caller(served, SECRETS["few"]).call("GET", "/v1/sessions").status == 200
+    ), served.read_log()
+
+
+def test_hangups_in_a_crowd_are_all_heard(served: Served) -> None:
+    for number in range(30):
+        served.write({"tokens": [{"name": "a", "token": f"token-number-{number:08}"}]})
+
+    last = Caller(served, "token-number-00000029")
+    assert until(lambda: last.call("GET", "/v1/sessions").status == 200), served.read_log()
+    assert Caller(served, "token-number-00000028").call("GET", "/v1/sessions").status == 401
 
 
 @pytest.fixture

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from conftest import colour, is_blank, seen, shot
-from served import Server, Session, family, processes, until
+from served import Background, Server, Session, family, processes, until
 
 RED = "import tkinter\nr = tkinter.Tk()\nr.geometry('200x200+0+0')\nr.configure(bg='#ff0000')\nr.update()"
 
@@ -161,6 +162,120 @@ def test_huge_windows_and_pixmaps_harm_nobody_else(
     assert greedy["outcome"] in ("oom", "crashed", "exception"), greedy["outcome"]
     assert colour(seen(neighbour), 100, 100) == (255, 0, 0)
     assert neighbour.value("1 + 1") == "2"
+
+
+RESTLESS = (
+    "import tkinter, itertools\nr = tkinter.Tk()\nr.geometry('300x300+0+0')\n"
+    "for n in itertools.count():\n    r.configure(bg=f'#{n * 12345 % (1 << 24):06x}'); r.update()"
+)
+
+
+PATIENT = RESTLESS + "; __import__('time').sleep(0.05)"
+
+
+def test_who_waits_for_a_still_screen_keeps_nobody_else_waiting(
+    create: Callable[..., Session],
+) -> None:
+    neighbour, attacker = create(), create()
+    neighbour.run(RED)
+    code = Background(lambda: attacker.run(RESTLESS, timeout_s=40))
+    assert until(lambda: attacker.call("GET", "/windows").json["windows"])
+    waiting = [
+        Background(lambda: attacker.call("GET", "/screenshot?wait=still&max_ms=30000"))
+        for _ in range(12)
+    ]
+
+    for _ in range(5):
+        assert colour(seen(neighbour, "?wait=still"), 100, 100) == (255, 0, 0)
+        assert neighbour.run("1", capture_screenshot=True)["screenshot"]
+
+    assert not any(one.is_over() for one in waiting), "the neighbour waited for them"
+    attacker.delete()
+    for one in waiting:
+        assert one.result().status == 404
+    code.settle()
+
+
+def test_who_reads_pictures_slowly_keeps_nobody_else_waiting(
+    create: Callable[..., Session], server: Server
+) -> None:
+    neighbour = create()
+    neighbour.run(RED)
+    attacker = create(display={"width": 2048, "height": 2048})
+    noise = (
+        "import os, tkinter\nr = tkinter.Tk()\nr.geometry('2048x2048+0+0')\n"
+        "i = tkinter.PhotoImage(data=b'P6 2048 2048 255 ' + os.urandom(3 * 2048 * 2048))\n"
+        "tkinter.Label(r, image=i).place(x=0, y=0); r.update()"
+    )
+    assert attacker.run(noise)["outcome"] == "ok"
+    request = f"GET {attacker.path}/screenshot HTTP/1.1\r\nHost: {server.host}\r\n\r\n".encode()
+    held = [server.socket() for _ in range(10)]
+    for one in held:
+        one.sendall(request)
+    assert held[0].recv(12) == b"HTTP/1.1 200"
+
+    for _ in range(5):
+        assert colour(seen(neighbour), 100, 100) == (255, 0, 0)
+
+    for one in held:
+        one.close()
+    assert until(lambda: attacker.call("GET", "/screenshot?scale=0.1").status == 200)
+
+
+def test_screens_that_are_looked_at_leave_the_front_to_others(
+    create: Callable[..., Session],
+) -> None:
+    """Each look costs the one thread that serves everybody; many who look share a part of it."""
+    neighbour = create()
+
+    def median() -> float:
+        times = []
+        for _ in range(60):
+            began = time.monotonic()
+            neighbour.run("1")
+            times.append(time.monotonic() - began)
+        return sorted(times)[30]
+
+    attackers = [create(limits={"cpus": 0.1}) for _ in range(24)]
+
+    def beside(**more: object) -> float:
+        tasks = [
+            Background(lambda one=one: one.exec(PATIENT, timeout_s=60, **more)) for one in attackers
+        ]
+        for one in attackers:
+            assert until(lambda one=one: one.call("GET", "/windows").json.get("windows"))
+        measured = median()
+        for one, task in zip(attackers, tasks, strict=True):
+            one.call("POST", "/interrupt")
+            task.settle()
+            one.call("POST", "/reset")
+        return measured
+
+    plain = beside()
+    watched = beside(capture_screenshot=True, display_time=60)
+
+    assert watched < 8 * plain, (plain, watched)
+
+
+def test_a_helper_that_cannot_answer_keeps_nobody_else_waiting(
+    create: Callable[..., Session],
+) -> None:
+    neighbour, attacker = create(), create()
+    neighbour.run(RED)
+    attacker.run(RED)
+    x11 = (Path(__file__).resolve().parents[1] / "escape" / "x11.py").read_text()
+    assert attacker.put("x11.py", x11.encode()).status in (201, 204)
+    grab = "from x11 import X\none = X()\none.send(36)\none.sync()"  # GrabServer
+    assert attacker.run(grab)["outcome"] == "ok"
+    waiting = [Background(lambda: attacker.call("GET", "/screenshot?window=tk")) for _ in range(12)]
+
+    for _ in range(5):
+        assert colour(seen(neighbour, "?window=tk"), 100, 100) == (255, 0, 0)
+
+    assert not all(one.is_over() for one in waiting)
+    assert attacker.run("one.close()")["outcome"] == "ok"
+    for one in waiting:
+        assert one.result().status in (200, 503, 504)
 
 
 def test_one_shots_with_windows_leave_nothing_to_the_next(server: Server) -> None:

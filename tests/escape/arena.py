@@ -26,6 +26,12 @@ from served import Server, Session, until  # noqa: E402
 NOBODY = 65534
 ROOT = os.geteuid() == 0
 MODES = ("root", "unprivileged")
+# Each with a module by which its guard is left, as a user may name one.
+POLICIES: dict[str, dict[str, Any]] = {
+    "native": {},
+    "restricted": {"policy": "restricted", "imports": ["timeit"]},
+    "smolagents": {"policy": "smolagents", "imports": ["timeit"]},
+}
 SCRIPTS = HERE / "scripts"
 PROBES = HERE.parent / "engine" / "victims" / "probes.py"
 
@@ -39,9 +45,27 @@ for _name, _text in {modules!r}.items():
 """
 
 
+# It has a file, a variable and a window, and writes down what is typed and clicked there.
+_NEIGHBOUR = """
+secret = 'pearl'
+open('kept', 'w').write(secret)
+beats = 0
+import tkinter
+window = tkinter.Tk()
+window.title('pearl')
+window.geometry('300x300+0+0')
+window.configure(bg='#eae0c8')
+events = []
+for kind in ('<Key>', '<Button>', '<Motion>', '<Destroy>'):
+    window.bind(kind, lambda event: events.append(str(event)))
+window.update()
+"""
+
+
 def preface() -> str:
-    modules = {"probes": PROBES.read_text(), "tools": (HERE / "tools.py").read_text()}
-    return _PREFACE.format(modules=modules)
+    """`probes`, `tools` and `x11`, for every script that wants them."""
+    modules = {name: (HERE / f"{name}.py").read_text() for name in ("tools", "x11")}
+    return _PREFACE.format(modules={"probes": PROBES.read_text(), **modules})
 
 
 @dataclass
@@ -105,7 +129,7 @@ class Arena:
 
     def __init__(self, mode: str) -> None:
         self.mode = mode
-        self._victim: Session | None = None
+        self._victims: dict[str, Session] = {}
         # Without a pool of workers one-shots run in the shells of earlier one-shots.
         user = NOBODY if mode == "unprivileged" and ROOT else None
         self.server = Server("--pool", "0", "--shells", "2", "--recycled", "1", user=user)
@@ -117,16 +141,19 @@ class Arena:
 
     def _settle(self) -> None:
         self.neighbour = self.server.create(name="neighbour")
-        ran = self.neighbour.run("secret = 'pearl'\nopen('kept', 'w').write(secret)\nbeats = 0")
+        ran = self.neighbour.run(_NEIGHBOUR)
         assert ran["outcome"] == "ok", ran
         self.beats = 0
+        self.screen = self.neighbours_screen()
         self.one_shot("1")
         self.before = self.settled_count()
 
-    def run_in(self, place: str, code: str, **fields: Any) -> dict[str, Any]:
+    def run_in(
+        self, place: str, code: str, policy: str = "native", **fields: Any
+    ) -> dict[str, Any]:
         if place == "session":
-            return self.victim().run(code, **fields)
-        return self.one_shot(code, **fields)
+            return self.victim(policy).run(code, **fields)
+        return self.one_shot(code, **POLICIES[policy], **fields)
 
     def one_shot(self, code: str, **fields: Any) -> dict[str, Any]:
         """In the shell of the one before, where shells are used again: with cgroups."""
@@ -143,11 +170,11 @@ class Arena:
         assert answer.status == 200, answer
         return dict(answer.json)
 
-    def victim(self) -> Session:
+    def victim(self, policy: str = "native") -> Session:
         """A session for the scripts that leave it usable."""
-        if self._victim is None:
-            self._victim = self.server.create(name="victim")
-        return self._victim
+        if policy not in self._victims:
+            self._victims[policy] = self.server.create(name="victim", **POLICIES[policy])
+        return self._victims[policy]
 
     @contextlib.contextmanager
     def session(self, **fields: Any) -> Iterator[Session]:
@@ -163,10 +190,23 @@ class Arena:
     def is_neighbour_well(self) -> None:
         self.beats += 1
         ran = self.neighbour.run(
-            "beats += 1\n(secret, open('kept').read(), beats, __import__('os').listdir('.'))"
+            "beats += 1\nwindow.update()\n"
+            "(secret, open('kept').read(), beats, __import__('os').listdir('.'), events)"
         )
-        wanted = f"('pearl', 'pearl', {self.beats}, ['kept'])"
+        wanted = f"('pearl', 'pearl', {self.beats}, ['kept'], [])"
         assert [one["text/plain"] for one in ran["results"]] == [wanted], ran
+
+    def is_neighbours_window_well(self) -> None:
+        """Not a pixel has changed, and there is one window."""
+        self.is_neighbour_well()
+        assert self.neighbours_screen() == self.screen, "the neighbour's screen has changed"
+        windows = self.neighbour.call("GET", "/windows").json["windows"]
+        assert [one["title"] for one in windows] == ["pearl"], windows
+
+    def neighbours_screen(self) -> bytes:
+        answer = self.neighbour.call("GET", "/screenshot?wait=still")
+        assert answer.status == 200 and "Vitrine-Notes" not in answer.headers, answer
+        return answer.body
 
     def count(self) -> census.Census:
         info = self.server.info()
@@ -186,10 +226,10 @@ class Arena:
             del found.counts["files"][name]
         return found
 
-    def drop_victim(self) -> None:
-        if self._victim is not None:
-            assert self._victim.delete().status == 204
-            self._victim = None
+    def drop_victims(self) -> None:
+        for one in self._victims.values():
+            assert one.delete().status == 204
+        self._victims.clear()
 
     def settled_count(self) -> census.Census:
         """After the pools are full again."""
@@ -205,8 +245,8 @@ class Arena:
     def is_as_before(self) -> None:
         """The server owns what it owned before the attack, and the neighbour noticed nothing."""
         assert self.server.alive(), "the keeper died"
-        self.is_neighbour_well()
-        self.drop_victim()
+        self.is_neighbours_window_well()
+        self.drop_victims()
         self.one_shot("1")  # so that there is one used shell again
         left: list[str] = []
 

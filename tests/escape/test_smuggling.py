@@ -5,10 +5,11 @@ the first must not be seen by the second."""
 from __future__ import annotations
 
 import pytest
-from arena import Arena, note
+from arena import Arena, note, preface
 
 PREFACE = """
 import ctypes, os, socket, struct
+from x11 import X
 libc = ctypes.CDLL(None, use_errno=True)
 def text(path):
     with open(path) as file: return file.read()
@@ -36,12 +37,15 @@ WAYS = {
     "limits": ("import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)); os.umask(0); os.nice(3)", "(__import__('resource').getrlimit(7), os.umask(0), os.nice(0))"),
     "a stopped child": ("import signal\nif os.fork() == 0: os.kill(os.getpid(), signal.SIGSTOP)", "[p for p in os.listdir('/proc') if p.isdigit() and int(p) != os.getpid()]"),
     "numbers of processes": ("for _ in range(100):\n    pid = os.fork()\n    if pid == 0: os._exit(0)\n    os.waitpid(pid, 0)", "(os.getpid(), __import__('subprocess').run(['sh', '-c', 'echo $$'], capture_output=True).stdout)"),
+    "windows that outlive their program": ("one = X(); w = one.window(); one.verdict(112, 1); one.sync(); one.close()", "one = X(); b'\\0\\0\\xff' in one.pixels()"),
+    "properties of the screen": ("one = X(); one.verdict(18, 0, struct.pack('<IIIBxxxI', one.root, one.atom('LEFT'), 31, 8, 4) + b'left')", "one = X(); one.ask(20, 0, struct.pack('<IIIII', one.root, one.atom('LEFT'), 0, 0, 9))[1][8:]"),
+    "atoms": ("[X().atom(f'left {n}') for n in range(9)]", "X().atom('right')"),
     "peak of memory": ("x = bytearray(200 << 20); x[::4096] = x[::4096]", "1"),
 }  # fmt: skip
 
 
 def look(arena: Arena, expression: str) -> str:
-    ran = arena.one_shot(PREFACE + expression)
+    ran = arena.one_shot(preface() + PREFACE + expression)
     assert ran["outcome"] == "ok", ran
     return str(ran["results"][-1]["text/plain"])
 
@@ -52,7 +56,7 @@ def test_nothing_is_smuggled(arena: Arena, way: str) -> None:
     arena.one_shot("1")
     fresh = look(arena, find)
     arena.one_shot("1")
-    ran = arena.one_shot(PREFACE + leave)
+    ran = arena.one_shot(preface() + PREFACE + leave)
     assert ran["outcome"] == "ok", ran
     seen = look(arena, find)
     note("S01", f"smuggles by {way}", "nothing", "nothing" if seen == fresh else seen, arena.mode)

@@ -168,3 +168,16 @@ def test_refused_bodies_are_not_kept(victim: Server) -> None:
             answer = client.recv(4096)
             assert statuses(answer) == [413]
     assert victim.resident_kb() - before < 32 * 1024
+
+
+def test_a_history_of_large_outputs_comes_in_bounded_pages(victim: Server) -> None:
+    session = victim.create()
+    for _ in range(12):
+        session.run("print('x' * 1_000_000)")
+
+    first = session.call("GET", "/executions?limit=500")
+
+    assert first.status == 200 and first.json["next"] is not None
+    assert len(first.body) < 6 << 20
+    assert len(session.history()) == 12
+    assert session.delete().status == 204

@@ -274,3 +274,12 @@ def test_paths_in_bad_encodings_lead_nowhere(victim: Server, neighbour: Session)
         client.sendall(raw)
         client.shutdown(socket.SHUT_WR)
         assert statuses(read_all(client))[0] in (400, 404)
+
+
+def test_pages_cannot_be_framed(victim: Server) -> None:
+    for path in ("/web/", "/docs"):
+        answer = victim.get(path)
+        assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/html")
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        assert answer.headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+    assert "X-Frame-Options" not in victim.get("/health").headers

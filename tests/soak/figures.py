@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import time
 from dataclasses import dataclass
 
 
@@ -46,8 +47,11 @@ def document(figures: list[Figure], options: argparse.Namespace) -> str:
         "What `./dev soak` measured; it writes this file with `--document docs/reliability.md`.",
         "Each comes from a server of its own, with real sessions that are killed and attacked.",
         "",
-        f"{os.cpu_count()} cores, Linux {platform.release()}, "
-        f"{'--quick, ' if options.quick else ''}{options.minutes:g} min of mixed load.",
+        f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores, Linux {platform.release()}, "
+        f"{'root' if os.geteuid() == 0 else 'an ordinary user'}, "
+        f"{'--quick, ' if options.quick else ''}{options.minutes:g} min of mixed load, "
+        f"{sum(bool(one.promise) for one in figures)} promises, "
+        f"{sum(bool(one.promise) and not one.is_met for one in figures)} missed.",
         "",
         "| Figure | Seen | Promised |",
         "|---|---|---|",

@@ -23,6 +23,7 @@ CODES = (
     "import subprocess; subprocess.run(['true'])",
     "import os; os._exit(3)",
     "bytearray(10**9)",
+    "import tkinter; r = tkinter.Tk(); r.update()",
 )
 
 
@@ -54,6 +55,13 @@ def mixed_load(seconds: float) -> list[Figure]:
                         outcomes[str(answer.json.get("outcome", answer.status))] += 1
                         if answer.status != 200:
                             break
+                        if chance.random() < 0.1:
+                            put = session.call(
+                                "PUT", "/files/up/load", b"u" * 5000, over=connection
+                            )
+                            seen = session.call("GET", "/screenshot", over=connection)
+                            bad = [one.status for one in (put, seen) if one.status >= 500]
+                            outcomes["500"] += len(bad)
                     session.call("DELETE", over=connection)
                 except (OSError, http.client.HTTPException) as error:
                     outcomes[type(error).__name__] += 1

@@ -7,6 +7,9 @@ import http.client
 import os
 import random
 import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -14,6 +17,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
 
 import census
 from figures import Figure, percentile
@@ -26,25 +31,38 @@ FAILURES = (OSError, http.client.HTTPException)
 @dataclass(frozen=True)
 class Size:
     cycles: int
-    timeouts: int
+    timeouts: int  # of each kind
     neighbours: int
+    victims: int  # of them, one after the other
     restarts: int
     seconds: float
 
     @staticmethod
     def small() -> Size:
-        return Size(cycles=300, timeouts=3, neighbours=12, restarts=12, seconds=4)
+        return Size(cycles=300, timeouts=3, neighbours=12, victims=2, restarts=12, seconds=4)
 
     @staticmethod
     def large() -> Size:
-        return Size(cycles=10_000, timeouts=20, neighbours=50, restarts=200, seconds=15)
+        return Size(cycles=10_000, timeouts=20, neighbours=50, victims=5, restarts=200, seconds=15)
+
+
+# Ends of keepers and fronts that nobody asked for, of all servers here.
+crashes: list[str] = []
+
+
+class Watched(Server):
+    killed = 0  # fronts, by us
 
 
 @contextmanager
-def server(*options: str) -> Iterator[Server]:
-    one = Server(*options)
+def server(*options: str, front: tuple[str, ...] = ()) -> Iterator[Watched]:
+    one = Watched(*options, front=front)
     try:
         yield one
+        if not one.alive():
+            crashes.append(f"a keeper ended with {one.process.returncode}")
+        elif ended := int(one.metrics()["vitrine_front_restarts_total"]) - one.killed:
+            crashes.append(f"a front ended {ended} times")
     finally:
         one.end()
 
@@ -60,7 +78,19 @@ def counted(one: Server) -> dict[str, int]:
         "descriptors of the keeper": sum(census.descriptors(keeper).values()),
         "descriptors of the front": sum(census.descriptors(front).values()),
         "files": sum(len(names) for _, _, names in os.walk(one.directory)),
+        "namespaces": len(namespaces(keeper)),
     }
+
+
+def namespaces(keeper: int) -> set[str]:
+    found = set()
+    for pid, _ in family(keeper):
+        for kind in ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup"):
+            try:
+                found.add(os.readlink(f"/proc/{pid}/ns/{kind}"))
+            except OSError:
+                continue
+    return found
 
 
 @dataclass
@@ -91,7 +121,12 @@ def left_after(one: Server, before: Baseline) -> list[str]:
     def rest() -> list[str]:
         now = counted(one)
         kept = one.info()["pools"]["recycled"] - before.recycled
-        allowed = {"processes": kept, "cgroups": 8 * kept, "descriptors of the keeper": 6 * kept}
+        allowed = {
+            "processes": kept,
+            "cgroups": 8 * kept,
+            "descriptors of the keeper": 6 * kept,
+            "namespaces": 7 * kept,
+        }
         return [
             f"{what}: {count} -> {now[what]}"
             for what, count in before.counts.items()
@@ -123,10 +158,16 @@ def no_leaks(size: Size) -> list[Figure]:
                 with lock:
                     outcomes[outcome] += 1
 
-        with ThreadPoolExecutor(8) as clients:
-            list(clients.map(client, [size.cycles // 8] * 8))
+        def load(count: int) -> None:
+            with ThreadPoolExecutor(8) as clients:
+                list(clients.map(client, [count // 8] * 8))
+
+        load(size.cycles // 5)  # what is kept for reuse is there then
+        warm = one.resident_kb()
+        load(size.cycles - size.cycles // 5)
         left = left_after(one, before)
         done = sum(outcomes.values())
+        growth = (one.resident_kb() - warm) / (done - size.cycles // 5)
         return [
             Figure(
                 f"left after {done} create/run/destroy, 8 clients",
@@ -134,6 +175,12 @@ def no_leaks(size: Size) -> list[Figure]:
                 "0",
                 not left,
                 "; ".join(left),
+            ),
+            Figure(
+                "the front's memory grew, for each of the last four fifths",
+                f"{growth:.2f} KiB",
+                "at most 1 KiB",
+                growth <= 1 or done < 1000,
             ),
             Figure(
                 "of them answered ok", f"{outcomes['ok']} of {done}", "all", outcomes["ok"] == done
@@ -149,6 +196,10 @@ DEAF = {
     "a loop that catches everything": "while True:\n    try:\n        while True: pass\n"
     "    except BaseException: pass",
     "a stopped process": "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
+    "forty children that hear nothing": "import os, signal, time\n"
+    "for n in range(1, 32):\n    try: signal.signal(n, signal.SIG_IGN)\n    except OSError: pass\n"
+    "for n in range(40):\n    if os.fork() == 0: break\n"
+    "while True: time.sleep(1)",
 }
 
 
@@ -161,13 +212,14 @@ def timeouts(size: Size) -> list[Figure]:
         for _ in range(size.timeouts):
             for code in DEAF.values():
                 session = one.create()
+                room = os.readlink(f"/proc/{session.worker()}/ns/pid")
                 began = time.monotonic()
                 ran = session.run(code, timeout_s=limit)
                 late.append(time.monotonic() - began - limit)
                 outcomes[ran["outcome"]] += 1
                 if not ran["state_kept"]:
                     ended = time.monotonic()
-                    until(lambda s=session: not workers_of(one, s), 5)
+                    until(lambda room=room: not inhabitants(room), 5)
                     gone.append(time.monotonic() - ended)
                 session.call("DELETE")
     worst = percentile(late, 0.99)
@@ -191,35 +243,45 @@ def timeouts(size: Size) -> list[Figure]:
     ]
 
 
-def workers_of(one: Server, session: Session) -> list[int]:
-    """Session processes that are neither an init nor of the pools: of a server with one session."""
-    del session
-    return [
-        pid
-        for pid, _ in family(one.process.pid)
-        if census.inner_pid(pid) > 1 and census.state(pid) in ("R", "T") and census.alive(pid)
-    ]
+def inhabitants(room: str) -> list[int]:
+    """The processes of a session, by its pid namespace; its init stays until it is deleted."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            if os.readlink(f"/proc/{entry}/ns/pid") == room and census.inner_pid(int(entry)) > 1:
+                found.append(int(entry))
+        except (OSError, ValueError):
+            continue
+    return [pid for pid in found if census.alive(pid)]
 
 
 def memory(size: Size) -> list[Figure]:
+    outcomes: Counter[str] = Counter()
+    disturbed = 0
     with server() as one:
         sessions = [one.create(limits={"memory_mb": 128}) for _ in range(size.neighbours)]
         for number, session in enumerate(sessions):
             session.run(f"x = {number}")
-        victim = sessions[len(sessions) // 2]
-        ran = victim.run("data = []\nwhile True: data.append(bytearray(1 << 20))")
-        others = [
-            session.value("x") == str(number)
-            for number, session in enumerate(sessions)
-            if session is not victim
-        ]
-        exactly = ran["outcome"] == "oom" and all(others)
+        left = dict(enumerate(sessions))
+        for _ in range(size.victims):
+            _, victim = left.popitem()
+            ran = victim.run("data = []\nwhile True: data.append(bytearray(1 << 20))")
+            outcomes[ran["outcome"]] += 1
+            for number, session in left.items():
+                answer = session.exec("x")
+                fine = answer.status == 200 and answer.json["results"] == [
+                    {"text/plain": str(number)}
+                ]
+                disturbed += not fine
         return [
             Figure(
-                f"one of {size.neighbours} takes all its memory",
-                f"it: {ran['outcome']}; undisturbed: {sum(others)} of {len(others)}",
+                f"one of {size.neighbours} takes all its memory, {size.victims} times",
+                f"{outcomes['oom']} oom, {size.victims - outcomes['oom']} otherwise; "
+                f"others disturbed: {disturbed}",
                 "it alone, as oom",
-                exactly,
+                outcomes["oom"] == size.victims and not disturbed,
             )
         ]
 
@@ -284,9 +346,9 @@ def neighbour(size: Size) -> list[Figure]:
 def front_killed(size: Size) -> list[Figure]:
     """Executions go on while the front is killed at random moments."""
     chance = random.Random(7)
-    lost_sessions = lost_results = wrong = 0
+    lost_sessions = lost_results = lost_runs = wrong = 0
     gaps: list[float] = []
-    with server() as one:
+    with server(front=("--history", "1000000")) as one:
         sessions = [one.create() for _ in range(8)]
         for number, session in enumerate(sessions):
             session.run(f"mine = {number}\ncount = 0")
@@ -307,13 +369,14 @@ def front_killed(size: Size) -> list[Figure]:
         threads = [threading.Thread(target=client, args=(session,)) for session in sessions]
         for thread in threads:
             thread.start()
-        for _ in range(size.restarts):
+        while len(gaps) < size.restarts:
             time.sleep(chance.uniform(0, 0.15))
             try:
                 pid = one.front()
             except FAILURES:
                 continue
             began = time.monotonic()
+            one.killed += 1
             os.kill(pid, signal.SIGKILL)
             one.wait_for_front(pid)
             gaps.append(time.monotonic() - began)
@@ -326,7 +389,11 @@ def front_killed(size: Size) -> list[Figure]:
             lost_sessions += session.id not in listed
             until(lambda s=session: s.show()["state"] == "ready", 10)
             wrong += session.value("mine") != str(number)
-            wrong += int(session.value("count")) < counts[session.id]
+            begun = int(session.value("count"))
+            wrong += begun < counts[session.id]
+            # What ran, also while there was no front, is in the history as having ended well.
+            rows = [row for row in session.history() if row.get("outcome") == "ok"]
+            lost_runs += max(0, begun - (len(rows) - 3))  # the first, and the two above
             for execution in acknowledged[session.id][-500:]:
                 answer = session.call("GET", f"/executions/{execution}")
                 lost_results += answer.status != 200 or answer.json["outcome"] != "ok"
@@ -338,6 +405,7 @@ def front_killed(size: Size) -> list[Figure]:
             "0",
             not lost_sessions,
         ),
+        Figure("executions that ran and are in no history", str(lost_runs), "0", not lost_runs),
         Figure("variables lost or wrong", str(wrong), "0", not wrong),
         Figure(f"results lost, of {acks} acknowledged", str(lost_results), "0", not lost_results),
         Figure(
@@ -367,11 +435,11 @@ def zygote_killed(size: Size) -> list[Figure]:
                 if made.status == 201:
                     one.call("DELETE", f"/v1/sessions/{made.json['id']}")
 
-        threads = [threading.Thread(target=client) for _ in range(4)]
+        threads = [threading.Thread(target=client) for _ in range(8)]
         for thread in threads:
             thread.start()
         killed = 0
-        for _ in range(max(3, size.restarts // 10)):
+        for _ in range(max(3, size.restarts // 4)):
             time.sleep(0.4)
             for zygote in one.info()["zygotes"]:
                 if zygote["variant"] == "loaded" and zygote["pid"] > 0:
@@ -399,6 +467,50 @@ def zygote_killed(size: Size) -> list[Figure]:
         ]
 
 
+def escapes(size: Size) -> list[Figure]:
+    """The whole corpus of tests/escape, as root and as an ordinary user."""
+    if size == Size.small():
+        return []  # ./dev test has them as a stage of its own
+    with tempfile.TemporaryDirectory() as directory:
+        report = Path(directory) / "report.xml"
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+             f"--junitxml={report}", str(Path(__file__).resolve().parents[1] / "escape")],
+            capture_output=True, text=True,
+        )  # fmt: skip
+        suite = ElementTree.parse(report).getroot().find("testsuite")
+    assert suite is not None, done.stdout[-2000:]
+    ran = int(suite.attrib["tests"]) - int(suite.attrib["skipped"])
+    failed = [
+        f"{case.attrib['name']}"
+        for case in suite.iter("testcase")
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
+    return [
+        Figure(
+            f"attacks of tests/escape that did not fail as they must, of {ran}",
+            str(len(failed)),
+            "0",
+            not failed and done.returncode == 0,
+            "; ".join(failed[:20]),
+        )
+    ]
+
+
+def no_crashes(size: Size) -> list[Figure]:
+    """Of the servers of all the others: it comes last."""
+    del size
+    return [
+        Figure(
+            "ends of a keeper or a front that nobody asked for",
+            str(len(crashes)),
+            "0",
+            not crashes,
+            "; ".join(crashes),
+        )
+    ]
+
+
 PROMISES: dict[str, Callable[[Size], list[Figure]]] = {
     "leaks": no_leaks,
     "timeouts": timeouts,
@@ -406,4 +518,5 @@ PROMISES: dict[str, Callable[[Size], list[Figure]]] = {
     "neighbour": neighbour,
     "front killed": front_killed,
     "zygote killed": zygote_killed,
+    "escapes": escapes,
 }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places for what only so many may do at once; whoever finds none waits. Counted by key: one for all, or
+// one for each session, so that a session stands in nobody's way but its own.
+//
+// Threading: the front's one thread.
+#pragma once
+
+#include <boost/asio/this_coro.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "api/exchange.h"
+#include "session/changes.h"
+
+namespace vitrine::api {
+
+class Places {
+  struct Taken {
+    std::map<std::string, int> count;
+    std::unique_ptr<session::Changes> changes;
+  };
+
+ public:
+  explicit Places(int most) : taken_(std::make_shared<Taken>()), most_(most) {}
+
+  // Held until it is left, or gone.
+  class Place {
+   public:
+    Place() = default;
+    Place(std::shared_ptr<Taken> of, std::string key) : of_(std::move(of)), key_(std::move(key)) {}
+    Place(Place&& other) noexcept
+        : of_(std::exchange(other.of_, nullptr)), key_(std::move(other.key_)) {}
+    Place& operator=(Place&& other) noexcept {
+      leave();
+      of_ = std::exchange(other.of_, nullptr);
+      key_ = std::move(other.key_);
+      return *this;
+    }
+    ~Place() { leave(); }
+
+    void leave() {
+      const std::shared_ptr<Taken> of = std::exchange(of_, nullptr);
+      if (!of) return;
+      if (--of->count[key_] == 0) of->count.erase(key_);
+      of->changes->tell();
+    }
+
+   private:
+    std::shared_ptr<Taken> of_;
+    std::string key_;
+  };
+
+  Task<Place> take(std::string key) {
+    const std::shared_ptr<Taken> taken = taken_;
+    const int most = most_;
+    if (!taken->changes) {
+      auto executor = co_await boost::asio::this_coro::executor;
+      taken->changes = std::make_unique<session::Changes>(executor);
+    }
+    while (taken->count[key] >= most) co_await taken->changes->wait();
+    ++taken->count[key];
+    Place place(taken, std::move(key));
+    co_return place;
+  }
+
+ private:
+  std::shared_ptr<Taken> taken_;
+  int most_;
+};
+
+}  // namespace vitrine::api
