@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/pictures.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/fields.h"
+#include "api/text.h"
+
+namespace vitrine::api {
+
+using session::Session;
+using View = std::shared_ptr<display::View>;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto kLook = std::chrono::milliseconds(5);
+constexpr auto kStill = std::chrono::milliseconds(20);
+constexpr std::size_t kMaxTitles = 20;  // in an error
+
+// Pictures that are being taken at once: a large screen has 64 MiB.
+constexpr int kPictures = 4;
+
+std::string header_text(const std::vector<std::string>& notes) {
+  std::string out;
+  for (const std::string& note : notes) out += (out.empty() ? "" : "; ") + note;
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7E) c = '?';
+  return out.substr(0, 1024);
+}
+
+json::array titles_of(const wire::screen::Windows& listed) {
+  json::array titles;
+  for (const wire::screen::Window& window : listed.windows)
+    if (window.mapped && titles.size() < kMaxTitles) titles.emplace_back(window.title);
+  return titles;
+}
+
+// The windows a client means: the one with the id, else those with the title, else those whose title
+// contains the text. Only what is shown counts.
+std::vector<wire::screen::Window> find_windows(const wire::screen::Windows& listed,
+                                               const std::string& wanted) {
+  std::vector<wire::screen::Window> found;
+  std::uint32_t id = 0;
+  const auto [end, error] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), id);
+  const bool is_id = error == std::errc{} && end == wanted.data() + wanted.size();
+  const auto take = [&](auto&& fits) {
+    if (!found.empty()) return;
+    for (const wire::screen::Window& window : listed.windows)
+      if (window.mapped && fits(window)) found.push_back(window);
+  };
+  if (is_id) take([&](const auto& window) { return window.id == id; });
+  take([&](const auto& window) { return window.title == wanted; });
+  take([&](const auto& window) { return window.title.find(wanted) != std::string::npos; });
+  return found;
+}
+
+std::optional<Problem> window_problem(const wire::screen::Windows& listed,
+                                      const std::vector<wire::screen::Window>& found,
+                                      const std::string& wanted) {
+  if (found.empty())
+    return make_problem(http::status::not_found, "window_not_found",
+                        "no window that is shown is called \"" + shown(wanted) +
+                            "\"; there are: " + json::serialize(titles_of(listed)),
+                        "use one of these titles, or an id of GET /v1/sessions/{id}/windows");
+  if (found.size() == 1) return std::nullopt;
+  json::array ids;
+  for (const wire::screen::Window& window : found)
+    if (ids.size() < kMaxTitles) ids.emplace_back(window.id);
+  return make_problem(http::status::conflict, "window_ambiguous",
+                      std::to_string(found.size()) + " windows are called \"" + shown(wanted) +
+                          "\": " + json::serialize(ids),
+                      "use one of these ids in `window`");
+}
+
+display::Region region_of(const wire::screen::Window& window) {
+  return {window.x, window.y, window.width, window.height};
+}
+
+bool overlap(const display::Region& a, const display::Region& b) {
+  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+}
+
+// Whether all of it can be seen on the screen.
+bool is_in_sight(const wire::screen::Windows& listed, const wire::screen::Window& window,
+                 const Geometry& geometry) {
+  const display::Region region = region_of(window);
+  if (region.x < 0 || region.y < 0 || region.x + region.width > geometry.width ||
+      region.y + region.height > geometry.height)
+    return false;
+  return std::ranges::none_of(listed.windows, [&](const wire::screen::Window& other) {
+    return other.mapped && other.z > window.z && overlap(region_of(other), region);
+  });
+}
+
+Problem picture_problem(const Error& error) {
+  return make_problem(http::status::service_unavailable, "no_picture",
+                      "the picture could not be taken: " + error.message,
+                      "try again; if the X server died, open the windows again", 1);
+}
+
+// One look, or as many as it takes until nothing has changed for a moment.
+Task<Result<display::Look>> look(std::shared_ptr<Session> session, View view,
+                                 const PictureQuery& query, display::Frame& frame) {
+  auto began = Clock::now();
+  const auto latest = began + query.most;
+  Result<display::Look> last = view->framebuffer.read(frame);
+  auto changed = Clock::now();
+  asio::steady_timer timer(co_await asio::this_coro::executor);
+  while (query.wait_still && last) {
+    const auto now = Clock::now();
+    if (now >= latest || (!last->blank && now - changed >= kStill)) break;
+    timer.expires_after(std::max<Clock::duration>(kLook, display::thrifty(now - began)));
+    boost::system::error_code ignored;
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    if (session->ended)
+      co_return Error{.code = Code::not_found, .message = "the session was deleted"};
+    began = Clock::now();
+    Result<display::Look> next = view->framebuffer.read(frame);
+    if (next && next->hash != last->hash) changed = Clock::now();
+    last = std::move(next);
+  }
+  co_return last;
+}
+
+}  // namespace
+
+std::vector<Header> notes_header(const std::vector<std::string>& notes) {
+  if (notes.empty()) return {};
+  return {{"Vitrine-Notes", header_text(notes)}};
+}
+
+Task<void> send(Exchange& exchange, Picture picture, std::vector<Header> headers) {
+  headers.emplace_back("Cache-Control", "no-store");
+  for (Header& one : notes_header(picture.notes)) headers.push_back(std::move(one));
+  co_await exchange.respond(http::status::ok, picture.type, std::move(picture.bytes),
+                            std::move(headers));
+}
+
+Task<Taken> Pictures::take(std::shared_ptr<Session> session, PictureQuery query) {
+  if (!changes_) changes_ = std::make_unique<session::Changes>(co_await asio::this_coro::executor);
+  while (taking_ >= kPictures) co_await changes_->wait();
+  struct Taking {
+    Pictures& of;
+    explicit Taking(Pictures& one) : of(one) { ++of.taking_; }
+    ~Taking() {
+      --of.taking_;
+      of.changes_->tell();
+    }
+  } taking(*this);
+  if (session->ended) co_return not_found();
+  co_return co_await take_now(session, std::move(query));
+}
+
+Task<Taken> Pictures::take_now(std::shared_ptr<Session> session, PictureQuery query) {
+  const auto asked = Clock::now();
+  session::Pictured told{.session = session->id};
+  std::vector<std::string> notes = session->screen.take_notes();
+  Result<View> opened = co_await session->screen.open(session->engine, display::Screen::Start::no);
+  display::Frame frame;
+  bool blank = true;
+  if (opened) {
+    Result<display::Look> seen = co_await look(session, *opened, query, frame);
+    if (session->ended) co_return not_found();
+    if (!seen) {
+      told.why = seen.error().message;
+      tell(told, asked);
+      co_return picture_problem(seen.error());
+    }
+    blank = seen->blank;
+    if (blank) notes.emplace_back("the screen is blank: no window is shown");
+  } else {
+    frame = display::plain(session->spec.display);
+    notes.emplace_back("the screen is blank: nothing has opened a window yet");
+  }
+  display::Finish finish;
+  finish.format = query.format;
+  finish.scale = query.scale;
+  if (query.cursor) {
+    const wire::screen::Point at = session->screen.pointer.value_or(wire::screen::Point{
+        static_cast<std::int32_t>(frame.width / 2), static_cast<std::int32_t>(frame.height / 2)});
+    finish.cursor = display::Region{at.x, at.y, 0, 0};
+  }
+  if (!query.window.empty()) {
+    wire::screen::Windows listed;
+    if (opened) {
+      registry_.wake(*session);
+      Result<wire::screen::Windows> answer = co_await display::list_windows(*opened);
+      if (!answer) co_return problem_of(answer.error());
+      listed = std::move(*answer);
+    }
+    const auto found = find_windows(listed, query.window);
+    if (auto problem = window_problem(listed, found, query.window)) co_return *problem;
+    const display::Region place = region_of(found.front());
+    if (is_in_sight(listed, found.front(), (*opened)->framebuffer.geometry())) {
+      frame = display::crop(frame, place);
+    } else {
+      Result<display::Frame> whole = co_await display::capture_window(*opened, found.front().id);
+      if (!whole) co_return picture_problem(whole.error());
+      frame = std::move(*whole);
+    }
+    if (finish.cursor) {
+      finish.cursor->x -= place.x;
+      finish.cursor->y -= place.y;
+    }
+    blank = false;
+  }
+  if (query.region) {
+    finish.region = display::clipped(*query.region, frame.width, frame.height);
+    if (!finish.region) {
+      const Problem problem =
+          bad_field("region",
+                    "no part of it is in the picture, which has " + std::to_string(frame.width) +
+                        "x" + std::to_string(frame.height) + " pixels",
+                    "send x,y,width,height inside it");
+      co_return problem;
+    }
+  }
+  told.result = blank ? session::PictureResult::blank : session::PictureResult::ok;
+  co_return co_await develop(std::move(frame), std::move(finish), std::move(notes), told, asked);
+}
+
+void Pictures::tell(session::Pictured told, Clock::time_point asked) const {
+  told.latency = Clock::now() - asked;
+  if (registry_.on_picture) registry_.on_picture(told);
+}
+
+Task<Taken> Pictures::develop(display::Frame frame, display::Finish finish,
+                              std::vector<std::string> notes, session::Pictured told,
+                              Clock::time_point asked) {
+  const char* type = display::mime_type(finish.format);
+  auto studio = registry_.studio();
+  Result<std::string> made = co_await studio->develop(std::move(frame), std::move(finish));
+  if (!made) {
+    told.result = session::PictureResult::failed;
+    told.why = made.error().message;
+  }
+  tell(told, asked);
+  if (!made) co_return problem_of(made.error());
+  co_return Picture{type, std::move(*made), std::move(notes)};
+}
+
+}  // namespace vitrine::api
