@@ -51,9 +51,9 @@ def test_a_picture_whenever_the_screen_changes(session: Session) -> None:
 def test_each_picture_has_the_line_that_ran(session: Session) -> None:
     code = (
         "import tkinter, time\nr = tkinter.Tk()\nr.geometry('200x200+0+0')\n"
-        "r.configure(bg='#ff0000'); r.update()\ntime.sleep(.5)\n"
-        "def green():\n r.configure(bg='#00ff00'); r.update()\n time.sleep(.5)\ngreen()\n"
-        "r.configure(bg='#0000ff'); r.update()\nend = time.monotonic() + .5\n"
+        "r.configure(bg='#ff0000'); r.update()\ntime.sleep(1.2)\n"
+        "def green():\n r.configure(bg='#00ff00'); r.update()\n time.sleep(1.2)\ngreen()\n"
+        "r.configure(bg='#0000ff'); r.update()\nend = time.monotonic() + 1.2\n"
         "while time.monotonic() < end:\n pass\n"
     )
 
@@ -67,12 +67,12 @@ def test_each_picture_has_the_line_that_ran(session: Session) -> None:
 
 
 def test_the_line_is_of_this_execution_also_in_a_loop(session: Session) -> None:
-    session.run("import tkinter, time\ndef work():\n\n\n time.sleep(.6)")
+    session.run("import tkinter, time\ndef work():\n\n\n time.sleep(1.2)")
     code = (
         "r = tkinter.Tk(); r.geometry('200x200+0+0')\nr.configure(bg='#ff0000')\n"
-        "def busy():\n r.configure(bg='#00ff00'); r.update()\n time.sleep(.6)\n"
+        "def busy():\n r.configure(bg='#00ff00'); r.update()\n time.sleep(1.2)\n"
         "def other():\n r.configure(bg='#0000ff'); r.update()\n work()\n r.quit()\n"
-        "r.after(600, busy)\nr.after(1400, other)\n\nr.mainloop()"
+        "r.after(1000, busy)\nr.after(2400, other)\n\nr.mainloop()"
     )
 
     frames = session.run(code, capture={"every_ms": 50, "max": 100})["frames"]
