@@ -65,6 +65,7 @@ class Done:
     stdout: str = ""
     stderr: str = ""
     asked: list[tuple[str, bool]] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
     seen: Any = None  # what was there to see when it was painted
 
@@ -206,6 +207,9 @@ class Session:
             kind, id, *fields = frame.decode().split(FIELD)
             assert int(id) == self._count, f"a frame of execution {id} during {self._count}"
             assert not done.outcome, f"{kind} after finished"
+            if kind == "line":
+                done.lines.append(int(fields[0]))
+                continue
             done.order.append(kind)
             self._apply(done, kind, fields, answers)
 

@@ -9,6 +9,7 @@ from .errors import Error
 from .sealed import __builtins__  # noqa: F401
 
 if TYPE_CHECKING:
+    from .lines import Lines
     from .shows import Show
 
 MAX_NOTES = 32
@@ -24,6 +25,7 @@ class Execution:
         "request",
         "room",
         "show",
+        "lines",
         "begun",
         "outcome",
         "exit_code",
@@ -41,6 +43,7 @@ class Execution:
         self.request = request
         self.room: int = request["result_limit"]  # bytes of results still allowed
         self.show: Show | None = None  # when its screen is wanted
+        self.lines: Lines | None = None  # when pictures are taken on the way
         self.begun = False
         self.outcome = ""
         self.exit_code = 0

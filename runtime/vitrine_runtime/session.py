@@ -22,6 +22,7 @@ from .figures import Figures
 from .hooks import DEFAULT_DEPTH, LEAST_DEPTH, Builtins, mute_signals
 from .imports import ImportHooks
 from .interrupts import Gate
+from .lines import Lines
 from .loops import LoopEnded
 from .magics import Magics
 from .namespace import Namespace
@@ -132,6 +133,8 @@ class Session:
             self.channel.executing(execution.id)
             if show is not None:
                 show.begin()
+            if execution.lines is not None:
+                execution.lines.begin()
             gate.open()
             if self.figures.unfinished:
                 self.figures.discard()
@@ -193,6 +196,10 @@ class Session:
         if request.get("render_ms"):
             execution.show = Show(self.channel, self.gate, execution, request["render_ms"] / 1000)
             self.figures.window = self.plot_windows.show
+        if request.get("line_ms"):
+            execution.lines = Lines(
+                self.channel.native, self.sources, execution.id, request["line_ms"] / 1000
+            )
         if request["env"]:
             execution.environment = environ.apply(request["env"])
         if request["stdin"] is not None or request["interactive"]:
@@ -260,6 +267,8 @@ class Session:
         channel = self.channel
         if execution.show is not None:
             execution.show.ender.end()
+        if execution.lines is not None:
+            execution.lines.end()
         channel.executing(0)
         if not channel.is_worker():
             forks.leave_child(None, self.streams, self.sources)

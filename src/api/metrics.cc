@@ -73,13 +73,15 @@ void Metrics::executed(const ExecRecord& record) {
   if (record.out_truncated || record.err_truncated) ++output_truncated_;
 }
 
-void Metrics::pictured(session::Capture::Result result, double seconds) {
+void Metrics::pictured(session::PictureResult result, double seconds) {
   ++pictures_[static_cast<std::size_t>(result)];
-  if (result != session::Capture::Result::failed) picture_.add(seconds);
+  if (result != session::PictureResult::failed) picture_.add(seconds);
 }
 
-std::string Metrics::text(const session::Registry& registry, const Server& server,
-                          const std::string& keeper) const {
+void Metrics::recorded(const std::string& reason) { ++recordings_[reason]; }
+
+std::string Metrics::text(const session::Registry& registry, const session::Recordings& recordings,
+                          const Server& server, const std::string& keeper) const {
   std::string out;
   const session::Counters& counters = registry.counters();
   head(out, "vitrine_sessions", "gauge", "Sessions that exist.");
@@ -137,6 +139,14 @@ std::string Metrics::text(const session::Registry& registry, const Server& serve
   head(out, "vitrine_screenshot_seconds", "histogram",
        "From the wish for a picture, or the end of the code, to the picture.");
   out += picture_.text("vitrine_screenshot_seconds", "");
+  head(out, "vitrine_recordings_running", "gauge", "Screens that are being recorded.");
+  line(out, "vitrine_recordings_running", "", static_cast<double>(recordings.running()));
+  head(out, "vitrine_recordings_ended_total", "counter", "Recordings that ended, by reason.");
+  for (const auto& [reason, count] : recordings_)
+    line(out, "vitrine_recordings_ended_total", "reason=\"" + reason + "\"",
+         static_cast<double>(count));
+  head(out, "vitrine_recording_frames_total", "counter", "Frames that encoders have encoded.");
+  line(out, "vitrine_recording_frames_total", "", static_cast<double>(recordings.frames()));
   head(out, "vitrine_http_requests_total", "counter", "Requests by route and status.");
   for (const auto& [key, count] : requests_)
     line(out, "vitrine_http_requests_total",
@@ -163,6 +173,13 @@ std::string Metrics::text(const session::Registry& registry, const Server& serve
     head(out, name, type, help);
     line(out, name, "", value->to_number<double>());
   };
+  if (const json::value* encoders = known->if_contains("encoders");
+      encoders != nullptr && encoders->is_object()) {
+    const json::value* cpu = encoders->as_object().if_contains("cpu_us");
+    head(out, "vitrine_encoder_cpu_seconds_total", "counter", "CPU time of all encoders.");
+    line(out, "vitrine_encoder_cpu_seconds_total", "",
+         cpu != nullptr && cpu->is_number() ? cpu->to_number<double>() / 1e6 : 0);
+  }
   told("shells", "vitrine_shells", "gauge", "Shells alive, in use or waiting.");
   told("capacity", "vitrine_capacity", "gauge", "Sessions that may exist at once.");
   told("front_restarts", "vitrine_front_restarts_total", "counter",

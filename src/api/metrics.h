@@ -9,6 +9,7 @@
 #include <string>
 
 #include "api/server.h"
+#include "session/recordings.h"
 #include "session/registry.h"
 
 namespace vitrine::api {
@@ -30,10 +31,11 @@ class Metrics {
  public:
   void handled(const Handled& request);
   void executed(const ExecRecord& record);
-  void pictured(session::Capture::Result result, double seconds);
+  void pictured(session::PictureResult result, double seconds);
+  void recorded(const std::string& reason);  // one has ended
   // `keeper` is the keeper's own account, JSON.
-  std::string text(const session::Registry& registry, const Server& server,
-                   const std::string& keeper) const;
+  std::string text(const session::Registry& registry, const session::Recordings& recordings,
+                   const Server& server, const std::string& keeper) const;
 
  private:
   std::map<std::pair<std::string, int>, std::uint64_t> requests_;  // route, status
@@ -44,6 +46,7 @@ class Metrics {
   std::map<std::pair<Policy, std::string_view>, std::uint64_t> refusals_;  // policy, rule
   std::array<std::uint64_t, 3> pictures_{};                                // ok, blank, failed
   Histogram picture_;
+  std::map<std::string, std::uint64_t> recordings_;  // that have ended, by reason
   std::uint64_t output_truncated_ = 0;
 };
 

@@ -10,7 +10,6 @@
 #include "api/provision.h"
 #include "api/render.h"
 #include "api/request_parts.h"
-#include "api/screen.h"
 #include "api/text.h"
 
 namespace vitrine::api {
@@ -79,26 +78,6 @@ std::string cause_text(const Session& session) {
     text += ", exit status " + std::to_string(session.death->code);
   for (const std::string& note : session.notes) text += "; " + note;
   return text;
-}
-
-Problem refused(const session::Refusal& refusal) {
-  return make_problem(http::status::too_many_requests, refusal.code, refusal.detail, refusal.remedy,
-                      refusal.retry_after_s);
-}
-
-Problem creation_problem(const Error& error) {
-  Problem problem = problem_of(error);
-  if (error.code == Code::invalid_argument) {
-    problem.status = http::status::unprocessable_entity;
-    problem.code = "invalid_field";
-  }
-  if (error.code == Code::unavailable || error.code == Code::timed_out ||
-      error.code == Code::over_limit || error.code == Code::internal) {
-    problem.status = http::status::service_unavailable;
-    problem.code = "no_capacity";
-    problem.retry_after_s = 1;
-  }
-  return problem;
 }
 
 Task<void> Native::create(Exchange& exchange) {
@@ -400,7 +379,6 @@ void add_native_routes(Router& router, session::Registry& registry, const Native
   add(verb::get, "/v1/info", "Version, isolation, limits", &Native::info);
   if (config.packages != nullptr) add_package_routes(router, registry, *config.packages);
   add_file_routes(router, registry, config.max_upload);
-  add_screen_routes(router, registry);
 }
 
 }  // namespace vitrine::api

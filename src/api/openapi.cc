@@ -165,6 +165,14 @@ json::object body(const char* schema) {
                                                                   schema}}}}}}}};
 }
 
+// Names that generated clients of the sandbox VM's REST know.
+const char* operation_id(const std::string& pattern) {
+  if (pattern == "/health") return "health_check_health_get";
+  if (pattern == "/screenshot") return "screenshot_endpoint_screenshot_get";
+  if (pattern == "/record") return "record_record_get";
+  return nullptr;
+}
+
 }  // namespace
 
 std::string openapi_json(const Router& router, const std::string& version) {
@@ -186,6 +194,14 @@ std::string openapi_json(const Router& router, const std::string& version) {
       for (const char* name : {"region", "window", "format", "scale", "wait", "max_ms", "cursor"})
         operation["parameters"].as_array().push_back(
             json::object{{"name", name}, {"in", "query"}, {"schema", text("docs/display.md")}});
+    if (pattern == "/record")
+      for (const char* name : {"mode", "fps", "format", "max_seconds", "max_mb"})
+        operation["parameters"].as_array().push_back(
+            json::object{{"name", name},
+                         {"in", "query"},
+                         {"required", std::string_view(name) == "mode"},
+                         {"schema", text("docs/display.md")}});
+    if (const char* id = operation_id(pattern)) operation["operationId"] = id;
     std::string method(http::to_string(route.method));
     for (char& c : method) c = static_cast<char>(std::tolower(c));
     if (!paths.contains(pattern)) paths[pattern] = json::object{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/recordings.h"
 
-#include "api/fields.h"
-#include "api/problem.h"
+#include <algorithm>
+
 #include "api/request_parts.h"
 #include "api/send_file.h"
 
@@ -31,7 +31,6 @@ struct RecordingRoutes {
 
   // Null after it has answered 404.
   Task<Film> film_of(Exchange& exchange);
-  json::object shown(const Recording& one) const;
 };
 
 std::string_view mime_type(encoder::Format format) {
@@ -58,27 +57,6 @@ json::value or_null(const std::string& text) {
   return text.empty() ? json::value(nullptr) : json::value(text);
 }
 
-json::object RecordingRoutes::shown(const Recording& one) const {
-  json::object out{{"id", one.id},
-                   {"session", one.session},
-                   {"state", one.is_running() ? "recording" : "ended"},
-                   {"format", encoder::to_string(one.wish.format)},
-                   {"codec", one.codec},
-                   {"width", one.width},
-                   {"height", one.height},
-                   {"fps", one.fps},
-                   {"max_seconds", one.wish.max_seconds},
-                   {"max_mb", one.wish.max_bytes >> 20},
-                   {"started_at", one.started_at},
-                   {"frames", one.progress.frames},
-                   {"seconds", static_cast<double>(one.progress.milliseconds) / 1000},
-                   {"bytes", recordings.size(one)}};
-  out["ended_at"] = or_null(one.ended_at);
-  out["reason"] = or_null(one.reason);
-  out["detail"] = or_null(one.detail);
-  return out;
-}
-
 Task<Film> RecordingRoutes::film_of(Exchange& exchange) {
   Film found = recordings.find(exchange.parameters[0], exchange.parameters[1], *exchange.identity);
   if (!found) {
@@ -90,21 +68,6 @@ Task<Film> RecordingRoutes::film_of(Exchange& exchange) {
   co_return found;
 }
 
-display::Wish read_wish(Fields& fields, std::uint64_t most_mb) {
-  display::Wish wish;
-  const std::string format =
-      fields.choice("format", {"mp4", "webm", "gif", "apng"}).value_or("mp4");
-  for (const auto known :
-       {encoder::Format::mp4, encoder::Format::webm, encoder::Format::apng, encoder::Format::gif})
-    if (encoder::to_string(known) == format) wish.format = known;
-  wish.fps = static_cast<std::uint32_t>(fields.whole("fps", 1, encoder::kMaxFps).value_or(15));
-  wish.max_seconds =
-      static_cast<std::uint32_t>(fields.whole("max_seconds", 1, kMaxSeconds).value_or(300));
-  const std::uint64_t otherwise = std::min<std::uint64_t>(64, most_mb);
-  wish.max_bytes = fields.whole("max_mb", 1, most_mb).value_or(otherwise) << 20;
-  return wish;
-}
-
 Task<void> RecordingRoutes::start(Exchange& exchange) {
   std::shared_ptr<Session> session = co_await session_of(exchange, registry);
   if (!session) co_return;
@@ -112,31 +75,16 @@ Task<void> RecordingRoutes::start(Exchange& exchange) {
       co_await body_of(exchange, kMaxBody, EmptyBody::is_object, "send these fields alone");
   if (!body) co_return;
   Fields fields(*body);
-  const std::uint64_t most_mb =
-      std::clamp<std::uint64_t>(recordings.limits().kept_bytes >> 20, 1, kMaxMb);
-  const display::Wish wish = read_wish(fields, most_mb);
+  const display::Wish wish = read_wish(fields, recordings);
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
-  if (session->death)
-    co_return co_await respond(exchange, session_dead("its screen cannot be recorded"));
-  if (auto refusal = recordings.refuses(*exchange.identity)) {
-    const http::status status = refusal->code == "no_capacity" ? http::status::service_unavailable
-                                                               : http::status::too_many_requests;
-    const Problem problem = make_problem(status, refusal->code, refusal->detail, refusal->remedy,
-                                         refusal->retry_after_s);
-    co_return co_await respond(exchange, problem);
-  }
-  registry.wake(*session);
   const Identity asks = *exchange.identity;
-  Result<Film> film = co_await recordings.start(session, wish, asks);
-  if (!film) {
-    Problem problem = problem_of(film.error());
-    if (film.error().code == Code::over_limit) problem.code = "disk_full";
-    if (film.error().code == Code::not_found) problem = not_found();
-    co_return co_await respond(exchange, problem);
-  }
+  Started started = co_await start_recording(registry, recordings, session, wish, asks);
+  if (const auto* problem = std::get_if<Problem>(&started))
+    co_return co_await respond(exchange, *problem);
+  Film film = std::get<Film>(started);
   const std::vector<Header> headers{
-      {"Location", "/v1/sessions/" + session->id + "/recordings/" + (*film)->id}};
-  const std::string text = json::serialize(shown(**film));
+      {"Location", "/v1/sessions/" + session->id + "/recordings/" + film->id}};
+  const std::string text = json::serialize(recording_object(*film, recordings));
   co_await exchange.respond(http::status::created, "application/json", text, headers);
 }
 
@@ -144,7 +92,7 @@ Task<void> RecordingRoutes::stop(Exchange& exchange) {
   Film film = co_await film_of(exchange);
   if (!film) co_return;
   co_await recordings.stop(film);
-  const std::string body = json::serialize(shown(*film));
+  const std::string body = json::serialize(recording_object(*film, recordings));
   co_await exchange.respond(http::status::ok, "application/json", body);
 }
 
@@ -155,7 +103,7 @@ Task<void> RecordingRoutes::list(Exchange& exchange) {
     co_return co_await respond(exchange, not_found());
   exchange.session_id = id;
   json::array all;
-  for (const Film& film : films) all.push_back(shown(*film));
+  for (const Film& film : films) all.push_back(recording_object(*film, recordings));
   const std::string body = json::serialize(json::object{{"recordings", std::move(all)}});
   co_await exchange.respond(http::status::ok, "application/json", body);
 }
@@ -186,6 +134,62 @@ Task<void> RecordingRoutes::remove(Exchange& exchange) {
 }
 
 }  // namespace
+
+json::object recording_object(const Recording& one, const session::Recordings& recordings) {
+  json::object out{{"id", one.id},
+                   {"session", one.session},
+                   {"state", one.is_running() ? "recording" : "ended"},
+                   {"format", encoder::to_string(one.wish.format)},
+                   {"codec", one.codec},
+                   {"width", one.width},
+                   {"height", one.height},
+                   {"fps", one.fps},
+                   {"max_seconds", one.wish.max_seconds},
+                   {"max_mb", one.wish.max_bytes >> 20},
+                   {"started_at", one.started_at},
+                   {"frames", one.progress.frames},
+                   {"seconds", static_cast<double>(one.progress.milliseconds) / 1000},
+                   {"bytes", recordings.size(one)}};
+  out["ended_at"] = or_null(one.ended_at);
+  out["reason"] = or_null(one.reason);
+  out["detail"] = or_null(one.detail);
+  return out;
+}
+
+display::Wish read_wish(Fields& fields, const session::Recordings& recordings) {
+  const std::uint64_t most_mb =
+      std::clamp<std::uint64_t>(recordings.limits().kept_bytes >> 20, 1, kMaxMb);
+  display::Wish wish;
+  const std::string format =
+      fields.choice("format", {"mp4", "webm", "gif", "apng"}).value_or("mp4");
+  for (const auto known :
+       {encoder::Format::mp4, encoder::Format::webm, encoder::Format::apng, encoder::Format::gif})
+    if (encoder::to_string(known) == format) wish.format = known;
+  wish.fps = static_cast<std::uint32_t>(fields.whole("fps", 1, encoder::kMaxFps).value_or(15));
+  wish.max_seconds =
+      static_cast<std::uint32_t>(fields.whole("max_seconds", 1, kMaxSeconds).value_or(300));
+  const std::uint64_t otherwise = std::min<std::uint64_t>(64, most_mb);
+  wish.max_bytes = fields.whole("max_mb", 1, most_mb).value_or(otherwise) << 20;
+  return wish;
+}
+
+Task<Started> start_recording(session::Registry& registry, session::Recordings& recordings,
+                              std::shared_ptr<Session> session, display::Wish wish, Identity asks) {
+  if (session->death) co_return session_dead("its screen cannot be recorded");
+  if (auto refusal = recordings.refuses(asks)) {
+    const http::status status = refusal->code == "no_capacity" ? http::status::service_unavailable
+                                                               : http::status::too_many_requests;
+    co_return make_problem(status, refusal->code, refusal->detail, refusal->remedy,
+                           refusal->retry_after_s);
+  }
+  registry.wake(*session);
+  Result<Film> film = co_await recordings.start(session, wish, asks);
+  if (film) co_return *film;
+  if (film.error().code == Code::not_found) co_return not_found();
+  Problem problem = problem_of(film.error());
+  if (film.error().code == Code::over_limit) problem.code = "disk_full";
+  co_return problem;
+}
 
 void add_recording_routes(Router& router, session::Registry& registry,
                           session::Recordings& recordings) {

@@ -99,7 +99,8 @@ namespace {
 
 std::string frame_fields(const StripFrame& frame) {
   return "\"at_ms\":" + std::to_string(frame.at.count()) +
-         ",\"stdout_offset\":" + std::to_string(frame.out_offset) + ",\"line\":null,\"image\":\"" +
+         ",\"stdout_offset\":" + std::to_string(frame.out_offset) +
+         ",\"line\":" + (frame.line ? std::to_string(*frame.line) : "null") + ",\"image\":\"" +
          base64(*frame.png) + "\"";
 }
 

@@ -9,6 +9,7 @@
 
 #include "api/exchange.h"
 #include "api/fields.h"
+#include "api/problem.h"
 #include "session/registry.h"
 
 namespace vitrine::api {
@@ -20,5 +21,9 @@ Task<std::shared_ptr<session::Session>> session_of(Exchange& exchange, session::
 // too large.
 Task<std::optional<json::object>> body_of(Exchange& exchange, std::size_t limit, EmptyBody empty,
                                           std::string_view remedy);
+
+// Why a session is not made: a quota of its owner stands against it, or it could not be.
+Problem refused(const session::Refusal& refusal);
+Problem creation_problem(const Error& error);
 
 }  // namespace vitrine::api

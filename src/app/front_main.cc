@@ -25,6 +25,8 @@
 #include "api/problem.h"
 #include "api/recordings.h"
 #include "api/render.h"
+#include "api/sandbox_vm.h"
+#include "api/screen.h"
 #include "api/server.h"
 #include "app/tokens.h"
 #include "app/version.h"
@@ -48,7 +50,7 @@ constexpr int kReady = 5;
 constexpr std::chrono::seconds kDrain{8};
 // Stock OpenEnv clients wait 60 s for an answer.
 constexpr std::chrono::seconds kPackagePatience{25};  // and a second try after the first
-constexpr std::uint32_t kDecisionsPerSecond = 200;
+constexpr std::uint32_t kLinesPerSecond = 200;
 
 struct FrontOptions {
   std::string data;
@@ -68,6 +70,8 @@ void log_line(const std::string& text) {
   const std::string line = session::now_rfc3339() + " " + text + "\n";
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
+
+std::string quoted(const std::string& text) { return json::serialize(json::string(text)); }
 
 // The token in the file, or a new one put there, readable for its owner only.
 Result<std::string> load_token(const std::string& path) {
@@ -168,6 +172,9 @@ class Front {
   void add_routes(std::uint64_t capacity);
   Task<void> drain();
   std::string package_metrics();
+  bool may_log();
+  void log_picture(const session::Pictured& picture);
+  void log_recording(const session::Recording& one);
   void log_decision(const std::string& session, const NetworkEntry& entry);
 
   asio::io_context& context_;
@@ -176,6 +183,7 @@ class Front {
   backend::KeeperLink keeper_;
   session::Registry registry_;
   session::Recordings recordings_;
+  api::Pictures pictures_{registry_};
   api::openenv::Judge judge_;
   session::Provisioner provisioner_;
   std::vector<std::unique_ptr<session::OwnedRegistry>> owned_;  // for adapters without identities
@@ -184,19 +192,47 @@ class Front {
   api::Metrics metrics_;
   std::optional<api::Server> server_;
   int exit_code_ = 0;
-  std::uint32_t decisions_left_ = kDecisionsPerSecond;  // that may be logged in this second
-  std::uint64_t decisions_unlogged_ = 0;
+  std::uint32_t lines_left_ = kLinesPerSecond;  // that sessions may cause in this second
+  std::uint64_t lines_unlogged_ = 0;
 };
 
 // Session code must not fill the disk: what comes too fast is counted.
+bool Front::may_log() {
+  if (lines_left_ > 0) return lines_left_-- > 0;
+  ++lines_unlogged_;
+  return false;
+}
+
 void Front::log_decision(const std::string& session, const NetworkEntry& entry) {
-  if (decisions_left_ == 0) return static_cast<void>(++decisions_unlogged_);
-  --decisions_left_;
-  log_line("info front: network session=" + session + " host=" +
-           json::serialize(json::string(entry.host)) + " port=" + std::to_string(entry.port) +
-           " decision=" + std::string(to_string(entry.decision)) +
+  if (!may_log()) return;
+  log_line("info front: network session=" + session + " host=" + quoted(entry.host) + " port=" +
+           std::to_string(entry.port) + " decision=" + std::string(to_string(entry.decision)) +
            " address=" + (entry.address.empty() ? "none" : entry.address) +
-           " reason=" + json::serialize(json::string(entry.reason)));
+           " reason=" + quoted(entry.reason));
+}
+
+// Those that succeed are counted only.
+void Front::log_picture(const session::Pictured& picture) {
+  const double seconds = std::chrono::duration<double>(picture.latency).count();
+  metrics_.pictured(picture.result, seconds);
+  if (picture.result != session::PictureResult::failed || !may_log()) return;
+  log_line("warning front: screenshot failed session=" + picture.session +
+           " execution=" + (picture.execution.empty() ? "none" : picture.execution) +
+           " seconds=" + std::to_string(seconds) + " reason=" + quoted(picture.why));
+}
+
+void Front::log_recording(const session::Recording& one) {
+  if (!one.is_running()) metrics_.recorded(one.reason);
+  if (!may_log()) return;
+  const std::string whose = " session=" + one.session + " recording=" + one.id;
+  if (one.is_running())
+    return log_line("info front: recording began" + whose +
+                    " format=" + std::string(wire::encoder::to_string(one.wish.format)) +
+                    " fps=" + std::to_string(one.fps));
+  log_line("info front: recording ended" + whose + " reason=" + one.reason +
+           " frames=" + std::to_string(one.progress.frames) +
+           " seconds=" + std::to_string(one.progress.milliseconds / 1000) +
+           " bytes=" + std::to_string(recordings_.size(one)) + " detail=" + quoted(one.detail));
 }
 
 std::string Front::package_metrics() {
@@ -223,7 +259,8 @@ void Front::add_routes(std::uint64_t capacity) {
   get("/metrics", "Prometheus", api::Access::overview, [this](Exchange& exchange) -> Task<void> {
     Result<wire::Told> told = backend::expect<wire::Told>(co_await keeper_.call(wire::Info{}));
     const std::string keeper = told ? told->json : "";
-    const std::string text = metrics_.text(registry_, *server_, keeper) + package_metrics();
+    const std::string text =
+        metrics_.text(registry_, recordings_, *server_, keeper) + package_metrics();
     co_await exchange.respond(api::http::status::ok, "text/plain; version=0.0.4", text);
   });
   get("/openapi.json", "This description", api::Access::ordinary,
@@ -232,7 +269,9 @@ void Front::add_routes(std::uint64_t capacity) {
                                   api::openapi_json(router_, kVersion));
       });
   api::add_native_routes(router_, registry_, {.version = kVersion, .packages = &provisioner_});
+  api::add_screen_routes(router_, registry_, pictures_);
   api::add_recording_routes(router_, registry_, recordings_);
+  api::add_sandbox_vm_routes(router_, context_.get_executor(), registry_, recordings_, pictures_);
   per_identity_.emplace(
       router_, server_->identities().all(),
       [this, capacity](api::Router& router, const Identity& identity) {
@@ -291,14 +330,13 @@ Status Front::start() {
   registry_.on_decided = [this](const std::string& session, const NetworkEntry& entry) {
     log_decision(session, entry);
   };
-  registry_.on_picture = [this](session::Capture::Result result,
-                                std::chrono::steady_clock::duration latency) {
-    metrics_.pictured(result, std::chrono::duration<double>(latency).count());
-    if (result == session::Capture::Result::failed) log_line("warning front: a screenshot failed");
-  };
-  registry_.on_display_ended = [this](const std::string& session) {
+  registry_.on_picture = [this](const session::Pictured& picture) { log_picture(picture); };
+  registry_.on_display_ended = [this](const std::string& session, const std::string& why) {
     recordings_.display_ended(session);
+    if (!why.empty() && may_log())
+      log_line("info front: display ended session=" + session + " reason=" + quoted(why));
   };
+  recordings_.on_change = [this](const session::Recording& one) { log_recording(one); };
   if (Status opened = recordings_.open(); !opened) return opened;
   asio::co_spawn(context_, run(), asio::detached);
   return ok();
@@ -310,10 +348,10 @@ Task<void> Front::tend() {
     timer.expires_after(std::chrono::seconds(1));
     co_await timer.async_wait(asio::use_awaitable);
     registry_.rest_idle();
-    if (decisions_unlogged_ > 0)
-      log_line("warning front: network decisions that came too fast to be logged: " +
-               std::to_string(std::exchange(decisions_unlogged_, 0)));
-    decisions_left_ = kDecisionsPerSecond;
+    if (lines_unlogged_ > 0)
+      log_line("warning front: lines about sessions that came too fast to be logged: " +
+               std::to_string(std::exchange(lines_unlogged_, 0)));
+    lines_left_ = kLinesPerSecond;
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "display/helper.h"
 
+#include <poll.h>
 #include <sys/random.h>
 
 #include <boost/asio/co_spawn.hpp>
@@ -17,12 +18,19 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::size_t kMaxWaiting = 64;
+constexpr int kMaxRead = 64;  // at once
 
 // Answers to a front before this one may still come: they must not look like ours.
 std::uint32_t random_start() {
   std::uint32_t number = 0;
   (void)!::getrandom(&number, sizeof number, 0);
   return number;
+}
+
+Error restarted() {
+  return Error{.code = Code::unavailable,
+               .message = "the screen's helper was killed by a program and started again",
+               .remedy = "ask again; what was asked of it may have happened in part"};
 }
 
 Error gone() { return Error{Code::unavailable, "the screen's helper is gone"}; }
@@ -47,6 +55,11 @@ void Helper::close() {
   for (auto& [number, one] : waiting_) one->timer.cancel();
 }
 
+bool Helper::is_readable() {
+  pollfd socket{.fd = socket_.native_handle(), .events = POLLIN, .revents = 0};
+  return ::poll(&socket, 1, 0) > 0;
+}
+
 // False when there is nothing more to come.
 bool Helper::take_one() {
   Result<Packet> packet =
@@ -54,12 +67,25 @@ bool Helper::take_one() {
   if (!packet) return packet.error().code == Code::timed_out;
   Result<wire::screen::NumberedReply> decoded = wire::screen::decode_reply(packet->bytes);
   if (!decoded) return false;
+  if (const auto* ready = std::get_if<wire::screen::Ready>(&decoded->reply)) {
+    if (ready->again) forget_all();
+    return true;
+  }
   const auto found = waiting_.find(decoded->number);
-  if (decoded->number == 0 || found == waiting_.end()) return true;
+  if (found == waiting_.end()) return true;
   found->second->reply = HelperReply{std::move(decoded->reply)};
   if (!packet->fds.empty()) found->second->reply->file = std::move(packet->fds[0]);
   found->second->timer.cancel();
   return true;
+}
+
+// What the one before was asked, nobody will answer.
+void Helper::forget_all() {
+  restarted_ = true;
+  for (auto& [number, one] : waiting_) {
+    one->lost = true;
+    one->timer.cancel();
+  }
 }
 
 Task<void> Helper::read() {
@@ -74,6 +100,9 @@ Task<void> Helper::read() {
 
 Task<Result<HelperReply>> Helper::ask(wire::screen::Request request,
                                       std::chrono::milliseconds patience) {
+  // What is there already is no answer to this: least of all that another one has taken over.
+  for (int i = 0; i < kMaxRead && !gone_ && is_readable(); ++i)
+    if (!take_one()) close();
   if (gone_) co_return gone();
   if (waiting_.size() >= kMaxWaiting)
     co_return Error{.code = Code::unavailable,
@@ -93,6 +122,7 @@ Task<Result<HelperReply>> Helper::ask(wire::screen::Request request,
   waiting_.erase(number);
   if (mine->reply) co_return std::move(*mine->reply);
   if (gone_) co_return gone();
+  if (mine->lost) co_return restarted();
   co_return Error{Code::timed_out, "the screen's helper does not answer"};
 }
 

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "base/fd.h"
 #include "wire/screen.h"
@@ -35,6 +36,9 @@ class Helper : public std::enable_shared_from_this<Helper> {
   void start();  // begins to read; once
   void close();
 
+  // Whether it was killed and started again since this was last asked.
+  bool take_restart() { return std::exchange(restarted_, false); }
+
   // `timed_out` if it does not answer, `unavailable` if it is gone.
   Task<Result<HelperReply>> ask(wire::screen::Request request, std::chrono::milliseconds patience);
 
@@ -43,14 +47,18 @@ class Helper : public std::enable_shared_from_this<Helper> {
     explicit Waiting(asio::any_io_executor executor) : timer(std::move(executor)) {}
     asio::steady_timer timer;
     std::optional<HelperReply> reply;
+    bool lost = false;  // with the helper that was asked
   };
   Task<void> read();
+  bool is_readable();
   bool take_one();
+  void forget_all();
 
   asio::any_io_executor executor_;
   asio::posix::stream_descriptor socket_;
   std::uint32_t last_number_;
   bool gone_ = false;
+  bool restarted_ = false;
   std::unordered_map<std::uint32_t, std::shared_ptr<Waiting>> waiting_;
 };
 

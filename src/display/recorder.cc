@@ -3,7 +3,6 @@
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/packet.h"
@@ -14,7 +13,7 @@ using boost::system::error_code;
 using namespace boost::asio::experimental::awaitable_operators;
 
 Recorder::Recorder(asio::any_io_executor executor, Fd socket)
-    : socket_(std::move(executor), socket.release()) {}
+    : socket_(executor, socket.release()), timer_(executor) {}
 
 Task<Result<std::shared_ptr<Recorder>>> Recorder::start(asio::any_io_executor executor,
                                                         backend::KeeperLink& keeper,
@@ -45,7 +44,7 @@ Task<Result<std::shared_ptr<Recorder>>> Recorder::start(asio::any_io_executor ex
 }
 
 Task<Result<wire::encoder::Reply>> Recorder::next(std::chrono::milliseconds patience) {
-  asio::steady_timer timer(socket_.get_executor(), patience);
+  timer_.expires_after(patience);
   for (;;) {
     if (!socket_.is_open()) co_return Error{Code::unavailable, "the encoder is gone"};
     Result<Packet> packet =
@@ -57,13 +56,17 @@ Task<Result<wire::encoder::Reply>> Recorder::next(std::chrono::milliseconds pati
     const auto first =
         co_await (socket_.async_wait(asio::posix::stream_descriptor::wait_read,
                                      asio::redirect_error(asio::use_awaitable, unreadable)) ||
-                  timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored)));
+                  timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored)));
+    const bool late = asio::steady_timer::clock_type::now() >= timer_.expiry();
+    if (first.index() == 1 && !late) continue;  // stop() left less time
     if (first.index() == 1) co_return Error{Code::timed_out, "the encoder does not answer"};
     if (unreadable) co_return Error{Code::unavailable, "the encoder is gone"};
   }
 }
 
-void Recorder::stop() {
+void Recorder::stop(std::chrono::milliseconds patience) {
+  const auto latest = asio::steady_timer::clock_type::now() + patience;
+  if (timer_.expiry() > latest) timer_.expires_at(latest);
   const std::string packet = wire::encoder::encode_request(wire::encoder::Stop{});
   if (socket_.is_open()) (void)send_packet(socket_.native_handle(), packet, {}, Wait::dont);
 }

@@ -9,6 +9,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <memory>
 
@@ -38,11 +39,13 @@ class Recorder {
   // The next answer. `timed_out` if none came, `unavailable` if it is gone, `invalid_argument` for
   // nonsense. One caller at a time.
   Task<Result<wire::encoder::Reply>> next(std::chrono::milliseconds patience);
-  void stop();  // its last answer will be Stopped
+  // Its last answer will be Stopped; if none comes in time, next() says `timed_out`.
+  void stop(std::chrono::milliseconds patience);
   void close();
 
  private:
   asio::posix::stream_descriptor socket_;
+  asio::steady_timer timer_;  // of next()
 };
 
 }  // namespace vitrine::display

@@ -79,6 +79,18 @@ void Screen::died(std::string detail) {
   death_ = std::move(detail);
 }
 
+std::vector<std::string> Screen::take_notes() {
+  std::vector<std::string> notes;
+  if (const std::optional<std::string> how = std::exchange(death_, std::nullopt))
+    notes.push_back("display: the X server ended (" + *how +
+                    "), and every window with it; the next window starts another");
+  if (view_ && view_->helper && view_->helper->take_restart())
+    notes.emplace_back(
+        "display: the screen's helper was killed by a program and started again; keys and buttons "
+        "that it held down may still be");
+  return notes;
+}
+
 void Screen::forget() {
   running_ = false;
   view_.reset();

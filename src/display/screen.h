@@ -44,8 +44,8 @@ class Screen {
   void forget();
 
   bool is_running() const { return running_; }
-  // Why the last server died, once.
-  std::optional<std::string> take_death() { return std::exchange(death_, std::nullopt); }
+  // What befell the display since this was last asked, as notes that begin with "display: ".
+  std::vector<std::string> take_notes();
 
   // Where our input left the pointer.
   std::optional<wire::screen::Point> pointer = {};

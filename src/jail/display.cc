@@ -38,14 +38,14 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 }
 
 // Gives a program exactly these descriptors, from 0 on.
-bool arrange(const std::vector<int>& wanted) {
+bool arrange(Sys& sys, const std::vector<int>& wanted) {
   constexpr int kAside = 64;
   std::vector<int> aside;
-  for (int from : wanted) aside.push_back(::fcntl(from, F_DUPFD_CLOEXEC, kAside));
+  for (int from : wanted) aside.push_back(sys(::fcntl, from, F_DUPFD_CLOEXEC, kAside));
   int to = 0;
   for (int from : aside)
-    if (from < 0 || ::dup2(from, to++) < 0) return false;
-  return close_range(static_cast<unsigned>(to), ~0u, CLOSE_RANGE_CLOEXEC) == 0;
+    if (from < 0 || sys(::dup2, from, to++) < 0) return false;
+  return sys(close_range, static_cast<unsigned>(to), ~0u, CLOSE_RANGE_CLOEXEC) == 0;
 }
 
 }  // namespace
@@ -168,7 +168,8 @@ Status start_screen_helper(DisplayBuild& build) {
   }
   const int null = build.null.get();
   const int program = build.helper_program.get();
-  if (!arrange({null, null, null, build.helper_socket.get()})) ::_exit(125);
+  Sys unharmed;  // the room is sealed by now: a helper that cannot start is missing, and no more
+  if (!arrange(unharmed, {null, null, null, build.helper_socket.get()})) ::_exit(125);
   const std::vector<std::string> argv{"vitrine-screen"};
   const std::vector<std::string> environment{"DISPLAY=:" + std::to_string(kDisplayNumber),
                                              "XAUTHORITY=/tmp/authority", "LANG=C.UTF-8",
@@ -181,8 +182,7 @@ Status start_screen_helper(DisplayBuild& build) {
 Status become_server(DisplayBuild& build) {
   const int null = build.null.get();
   static_assert(kFirstListener == 3 && kHelperSocket == 3);
-  if (build.sys.fails() ||
-      !arrange({null, null, null, build.listener.get(), build.own_listener.get()}))
+  if (!arrange(build.sys, {null, null, null, build.listener.get(), build.own_listener.get()}))
     return Error::from_errno("placing descriptors");
   const std::vector<std::string> environment{"PATH=/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8",
                                              "LISTEN_PID=1", "LISTEN_FDS=2"};

@@ -229,26 +229,30 @@ Result<pid_t> clone_shell(const BuildShell& request, const std::vector<Fd>& fds,
   return pid;
 }
 
-// Moves descriptors out of the way, in order, and closes all others.
-std::vector<Fd> keep_only(const std::vector<int>& wanted) {
+// Moves descriptors out of the way, in order, and closes all others. The first is told what fails.
+std::vector<Fd> keep_only(jail::Sys& sys, const std::vector<int>& wanted) {
   std::vector<Fd> kept;
-  for (int fd : wanted) kept.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, kAbove));
+  for (int fd : wanted) kept.emplace_back(sys(::fcntl, fd, F_DUPFD_CLOEXEC, kAbove));
   for (std::size_t i = 0; i < kept.size(); ++i)
-    if (kept[i].get() != kAbove + static_cast<int>(i)) ::_exit(125);
+    if (kept[i].get() != kAbove + static_cast<int>(i))
+      report_and_exit(wanted[0], Error::from_errno("descriptors: moving one"));
   const auto last = static_cast<unsigned>(kept.back().get());
-  if (close_all(0u, kAbove - 1u) != 0 || close_all(last + 1, ~0U) != 0) ::_exit(125);
+  if (sys(close_all, 0u, kAbove - 1u) != 0 || sys(close_all, last + 1, ~0U) != 0)
+    report_and_exit(kAbove, Error::from_errno("descriptors: closing the others"));
   return kept;
 }
 
 [[noreturn]] void run_display(const StartDisplay& request, const std::vector<Fd>& fds,
-                              const BuilderConfig& config, const std::vector<sock_filter>& filter) {
+                              const BuilderConfig& config, const std::vector<sock_filter>& filter,
+                              jail::Sys sys) {
+  // First of all: who ends before its ids are mapped is taken for one that could not be.
+  Result<Packet> go = receive_packet(fds[0].get(), 16, 0);
+  if (!go) ::_exit(125);
   std::vector<int> wanted;
   for (const Fd& fd : fds) wanted.push_back(fd.get());
   if (request.has_helper) wanted.push_back(config.screen_program);
-  std::vector<Fd> kept = keep_only(wanted);
+  std::vector<Fd> kept = keep_only(sys, wanted);
   const Fd channel = std::move(kept[0]);
-  Result<Packet> go = receive_packet(channel.get(), 16, 0);
-  if (!go) ::_exit(125);
   const jail::DisplayPlan plan{
       .root = root_plan(jail::RootKind::display, jail::display_room_bytes(request.geometry),
                         jail::kDisplayInodes),
@@ -256,7 +260,7 @@ std::vector<Fd> keep_only(const std::vector<int>& wanted) {
       .cookie = request.cookie,
       .fail_at = request.fail_at};
   jail::DisplayBuild build{.plan = plan,
-                           .sys = jail::Sys(request.fail_at),
+                           .sys = sys,
                            .channel = channel.get(),
                            .listener = std::move(kept[1]),
                            .helper_program = {},
@@ -284,11 +288,14 @@ Result<pid_t> clone_display(const StartDisplay& request, const std::vector<Fd>& 
   constexpr std::uint64_t kNamespaces =
       CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET;
   const std::size_t group = request.has_helper ? 3 : 2;
+  jail::Sys sys(request.fail_at);
   const pid_t pid =
-      clone_process(CLONE_PARENT | kNamespaces, request.has_cgroup ? fds[group].get() : -1);
+      sys(clone_process, CLONE_PARENT | kNamespaces, request.has_cgroup ? fds[group].get() : -1);
   if (pid < 0) return Error::from_errno("cloning a display");
-  if (pid == 0) run_display(request, fds, config, *filter);
-  jail::Sys sys;
+  if (pid == 0) {
+    sys.skip(kMaps);
+    run_display(request, fds, config, *filter, sys);
+  }
   const std::uint32_t outside = config.ids.count > 1 ? 1 + slots_of(config.ids) + request.slot : 0;
   if (Status s = map_ids(sys, proc, pid, jail::kDisplayId, outside, 1); !s) {
     ::kill(pid, SIGKILL);  // a child of the keeper, which reaps it; it never saw GO

@@ -52,6 +52,7 @@ Status Displays::ask_builder(Shell& shell) {
   Result<FdPair> channel = make_socketpair();
   if (!channel) return std::move(channel.error());
   StartDisplay request{.slot = shell.slot, .geometry = display.geometry, .cookie = display.cookie};
+  request.fail_at = faults_ ? faults_() : 0;
   std::vector<int> fds{channel->second.get(), display.listener.get()};
   FdPair helper;
   if (shells_.has_screen_helper()) {
@@ -134,8 +135,14 @@ void Displays::running(Shell& shell) {
 void Displays::server_ended(Shell& shell, Ending ending) {
   Display& display = shell.display;
   display.pid = -1;
-  if (display.start != Display::Start::none)
-    return fail(shell, Error{Code::unavailable, "the X server ended: " + to_text(ending)});
+  if (display.start != Display::Start::none) {
+    Error why{Code::unavailable, "the X server ended: " + to_text(ending)};
+    // Its last word may still be on the way.
+    while (Result<Packet> packet = receive_packet(display.channel.get(), 4096, 1, Wait::dont))
+      if (!packet->bytes.starts_with('\0'))
+        why = Error::unpack(std::string_view(packet->bytes).substr(1));
+    return fail(shell, std::move(why));
+  }
   display.framebuffer.reset();
   display.helper.reset();
   ++display.deaths;

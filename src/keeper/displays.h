@@ -21,6 +21,8 @@ class Displays {
  public:
   Displays(Loop& loop, Reaper& reaper, Shells& shells);
 
+  void inject_faults(Faults faults) { faults_ = std::move(faults); }
+
   // `opened` is called once, now or later: a server runs and its framebuffer is there.
   void open(Shell& shell, std::function<void(Status)> opened);
 
@@ -37,6 +39,7 @@ class Displays {
   Loop& loop_;
   Reaper& reaper_;
   Shells& shells_;
+  Faults faults_;
 };
 
 }  // namespace vitrine::keeper

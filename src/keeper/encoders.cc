@@ -2,6 +2,7 @@
 #include "keeper/encoders.h"
 
 #include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -9,6 +10,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <ctime>
+#include <utility>
 
 #include "keeper/log.h"
 
@@ -36,13 +39,42 @@ Result<Fd> Encoders::start(std::uint64_t session) {
   if (!pair) return std::move(pair.error());
   Result<int> pid = spawn(pair->second.get());
   if (!pid) return std::move(pid.error());
-  running_[*pid] = {.session = session, .socket = std::move(pair->second)};
+  Encoder& encoder = running_[*pid];
+  encoder.session = session;
+  encoder.socket = std::move(pair->second);
+  const Status watched =
+      loop_.watch(encoder.socket.get(), EPOLLRDHUP, [this, pid = *pid](std::uint32_t) {
+        if (const auto found = running_.find(pid); found != running_.end())
+          ask_to_end(pid, found->second);
+      });
+  encoder.watched = static_cast<bool>(watched);
   reaper_.watch(*pid, [this, pid = *pid](Ending ending) {
+    cpu_of_ended_ += ending.cpu;
+    unwatch(running_[pid]);
     running_.erase(pid);
     if (ending.signalled)
       log_warning("an encoder was ended by signal " + std::to_string(ending.code));
   });
+  if (!watched) {  // nobody would end it
+    reaper_.signal(*pid, SIGKILL);
+    return Error{Code::internal, "an encoder cannot be watched"};
+  }
   return std::move(pair->first);
+}
+
+void Encoders::unwatch(Encoder& encoder) {
+  if (std::exchange(encoder.watched, false)) loop_.unwatch(encoder.socket.get());
+}
+
+std::chrono::microseconds Encoders::cpu_time() const {
+  std::chrono::microseconds sum = cpu_of_ended_;
+  for (const auto& [pid, encoder] : running_) {
+    clockid_t clock{};
+    timespec used{};
+    if (::clock_getcpuclockid(pid, &clock) == 0 && ::clock_gettime(clock, &used) == 0)
+      sum += std::chrono::microseconds(used.tv_sec * 1'000'000 + used.tv_nsec / 1000);
+  }
+  return sum;
 }
 
 Result<int> Encoders::spawn(int socket) {
@@ -92,10 +124,12 @@ void Encoders::stop() {
 void Encoders::ask_to_end(int pid, Encoder& encoder) {
   if (encoder.ending) return;
   encoder.ending = true;
+  unwatch(encoder);
   ::shutdown(encoder.socket.get(), SHUT_RD);
   loop_.after(kEndTime, [this, pid, session = encoder.session] {
     const auto found = running_.find(pid);
     if (found == running_.end() || found->second.session != session) return;
+    log_warning("an encoder did not end in time and is killed");
     reaper_.signal(pid, SIGKILL);
   });
 }

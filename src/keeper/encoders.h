@@ -5,8 +5,9 @@
 // what to read and where to write. It is not of the session: it is not in its cgroup, and what it
 // holds of it is the framebuffer.
 //
-// Ownership: ends them with their session and with the keeper. One that is asked to end has
-//            kEndTime to finish its file; then it is killed. A dead front ends them by its socket.
+// Ownership: ends them with their session and with the keeper. One that is asked to end, or whose front
+//            has closed its socket (it left, or waited in vain for the film's end), has kEndTime to
+//            finish its file; then it is killed.
 // Threading: the keeper's loop.
 #pragma once
 
@@ -37,22 +38,27 @@ class Encoders {
   void stop();
 
   std::size_t count() const { return running_.size(); }
+  // Of all that ran and run, as the kernel counts it.
+  std::chrono::microseconds cpu_time() const;
 
  private:
   struct Encoder {
     std::uint64_t session = 0;
-    Fd socket;  // its own end: closing it for reading tells it to end
+    Fd socket;             // its own end: closing it for reading tells it to end
+    bool watched = false;  // for the front's leaving
     bool ending = false;
   };
 
   Result<int> spawn(int socket);
   void ask_to_end(int pid, Encoder& encoder);
+  void unwatch(Encoder& encoder);
 
   Loop& loop_;
   Reaper& reaper_;
   Fd program_;
   std::optional<uid_t> user_;
   std::map<int, Encoder> running_;  // by pid
+  std::chrono::microseconds cpu_of_ended_{0};
 };
 
 }  // namespace vitrine::keeper

@@ -65,12 +65,18 @@ Result<Fd> sealed_program(const std::string& name, const std::string& path) {
   return memory;
 }
 
-// {of a shell, of a worker}; a test may rewrite the file while we run.
-std::pair<std::uint32_t, std::uint32_t> fault_numbers(const Options& options) {
-  std::pair numbers(options.shell_fault, options.worker_fault);
+struct FaultNumbers {
+  std::uint32_t shell = 0;
+  std::uint32_t worker = 0;
+  std::uint32_t display = 0;
+};
+
+// A test may rewrite the file while we run.
+FaultNumbers fault_numbers(const Options& options) {
+  FaultNumbers numbers{.shell = options.shell_fault, .worker = options.worker_fault};
   if (options.faults.empty()) return numbers;
   if (Result<std::string> text = read_file(AT_FDCWD, options.faults.c_str()))
-    std::sscanf(text->c_str(), "%u %u", &numbers.first, &numbers.second);
+    std::sscanf(text->c_str(), "%u %u %u", &numbers.shell, &numbers.worker, &numbers.display);
   return numbers;
 }
 
@@ -317,14 +323,15 @@ Status Keeper::start(const Options& chosen) {
                       .wheels = options.wheels});
   }
   if (Status s = shells->start(); !s) return s;
-  shells->inject_faults([this] { return fault_numbers(options).first; });
+  shells->inject_faults([this] { return fault_numbers(options).shell; });
   zygotes.emplace(loop, reaper, *shells,
                   ZygoteConfig{.zygote_filter = zygote_filter.get(),
                                .worker_filter = worker_filter.get(),
                                .children_per_zygote = options.children_per_zygote});
   displays.emplace(loop, reaper, *shells);
+  displays->inject_faults([this] { return fault_numbers(options).display; });
   rooms.emplace(loop, reaper, *shells, *zygotes, options.pool);
-  rooms->inject_faults([this] { return fault_numbers(options).second; });
+  rooms->inject_faults([this] { return fault_numbers(options).worker; });
   std::optional<uid_t> proxies;  // after the front's and the recorders'
   if (root) proxies = options.uid_base + kOuterIds + 2;
   egress.emplace(loop, reaper, *shells,
@@ -470,6 +477,8 @@ std::string Keeper::info() const {
          ",\"foundation\":" + std::to_string(shells->foundations().second) +
          ",\"keeper\":" + std::to_string(::getpid()) +
          ",\"front\":" + std::to_string(front ? front->pid() : -1) +
+         ",\"encoders\":{\"running\":" + std::to_string(encoders ? encoders->count() : 0) +
+         ",\"cpu_us\":" + std::to_string(encoders ? encoders->cpu_time().count() : 0) + "}" +
          ",\"front_restarts\":" + std::to_string(front ? front->restarts() : 0) + ",\"zygotes\":[" +
          zygote_list + "]}";
 }

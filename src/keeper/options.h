@@ -37,7 +37,7 @@ struct Options {
   bool ephemeral = false;                   // ends with its parent, and its data directory with it
   std::uint32_t shell_fault = 0;            // tests: the n-th system call of a shell fails
   std::uint32_t worker_fault = 0;           // tests: the n-th system call of a worker's entry fails
-  std::string faults;                       // tests: a file with these two numbers, read each time
+  std::string faults;  // tests: a file with these and a display's, read each time
   bool help = false;
   bool doctor = false;  // only say what this host offers
 };

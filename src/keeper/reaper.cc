@@ -17,6 +17,10 @@ namespace {
 constexpr std::size_t kMaxEarly = 4096;
 constexpr auto kEarlyLife = std::chrono::seconds(5);  // then the number may be somebody else's
 
+std::chrono::microseconds to_microseconds(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
 }  // namespace
 
 Status Reaper::start(Loop& loop) {
@@ -74,8 +78,12 @@ void Reaper::reap() {
   }
   for (;;) {
     siginfo_t info{};
-    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return;
-    const Ending ending{.signalled = info.si_code != CLD_EXITED, .code = info.si_status};
+    rusage used{};  // the library's waitid() does not tell it
+    if (::syscall(SYS_waitid, P_ALL, 0, &info, WEXITED | WNOHANG, &used) != 0 || info.si_pid == 0)
+      return;
+    const Ending ending{.signalled = info.si_code != CLD_EXITED,
+                        .code = info.si_status,
+                        .cpu = to_microseconds(used.ru_utime) + to_microseconds(used.ru_stime)};
     auto found = children_.find(info.si_pid);
     if (found == children_.end()) {
       if (early_.size() >= kMaxEarly) early_.clear();

@@ -17,7 +17,8 @@ namespace vitrine::keeper {
 
 struct Ending {
   bool signalled = false;
-  int code = 0;  // exit status or signal
+  int code = 0;                      // exit status or signal
+  std::chrono::microseconds cpu{0};  // that it used, with the children it waited for
 };
 
 class Reaper {

@@ -58,8 +58,9 @@ struct Usage {
 };
 
 struct StripFrame {
-  std::chrono::milliseconds at{};  // since the execution began
-  std::uint64_t out_offset = 0;    // bytes of stdout that had come by then
+  std::chrono::milliseconds at{};          // since the execution began
+  std::uint64_t out_offset = 0;            // bytes of stdout that had come by then
+  std::optional<std::uint32_t> line = {};  // of the code that ran then; the worker's word
   std::shared_ptr<const std::string> png;
 };
 

@@ -20,12 +20,17 @@ constexpr std::size_t kMaxQueued = 16;  // inputs, and captures, that wait for t
 
 }  // namespace
 
-Server::Server(X x, Fd front)
-    : x_(std::move(x)), front_(std::move(front)), desk_(x_), player_(x_, desk_), capture_(x_) {}
+Server::Server(X x, Fd front, Life life)
+    : x_(std::move(x)),
+      front_(std::move(front)),
+      life_(life),
+      desk_(x_),
+      player_(x_, desk_),
+      capture_(x_) {}
 
 Status Server::run() {
   if (Status started = desk_.start(); !started) return started;
-  answer(0, w::Ready{});
+  answer(0, w::Ready{life_ == Life::again});
   while (!x_.broken()) {
     advance(Clock::now());
     send_answers();

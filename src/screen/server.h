@@ -16,7 +16,8 @@ namespace vitrine::screen {
 
 class Server {
  public:
-  Server(X x, Fd front);
+  enum class Life { first, again };  // again: the one before was killed
+  Server(X x, Fd front, Life life);
 
   // Returns when the X server is gone.
   Status run();
@@ -41,6 +42,7 @@ class Server {
 
   X x_;
   Fd front_;
+  Life life_;
   Desk desk_;
   Player player_;
   Capture capture_;

@@ -30,6 +30,16 @@ namespace asio = boost::asio;
 template <class T>
 using Task = asio::awaitable<T>;
 
+// What became of one wish for a picture, for metrics and the log.
+enum class PictureResult { ok, blank, failed };
+struct Pictured {
+  std::string session;
+  std::string execution;  // "" = asked for by itself
+  PictureResult result = PictureResult::failed;
+  std::chrono::steady_clock::duration latency{};
+  std::string why;  // none was taken
+};
+
 // What a capture may do to its session.
 struct CaptureHooks {
   std::function<std::uint64_t()> cpu_us;       // of everything in the session so far; 0 = not known
@@ -54,7 +64,7 @@ class Capture {
 
   std::optional<std::string> png;
   std::vector<std::string> notes;
-  enum class Result { ok, blank, failed };
+  using Result = PictureResult;
   Result result = Result::failed;
   std::chrono::steady_clock::duration latency{};  // from the wish for the last picture to the PNG
 

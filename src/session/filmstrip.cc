@@ -18,13 +18,12 @@ constexpr double kLeastScale = 0.1;
 
 Filmstrip::Filmstrip(boost::asio::any_io_executor executor, display::Screen& screen,
                      std::shared_ptr<display::Studio> studio, std::uint64_t session, StripWish wish,
-                     std::function<std::uint64_t()> written, std::function<void(StripFrame)> add)
+                     StripHooks hooks)
     : screen_(screen),
       studio_(std::move(studio)),
       session_(session),
       wish_(wish),
-      written_(std::move(written)),
-      add_(std::move(add)),
+      hooks_(std::move(hooks)),
       changes_(std::move(executor)) {}
 
 void Filmstrip::ended() {
@@ -65,13 +64,14 @@ Filmstrip::Task<bool> Filmstrip::look() {
   last_ = seen->hash;
   StripFrame one;
   one.at = std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
-  one.out_offset = written_();
+  one.out_offset = hooks_.written();
+  one.line = hooks_.line();
   std::shared_ptr<const std::string> png = co_await develop(frame_);
   ++taken_;
   if (!png) co_return true;
   bytes_ += png->size();
   one.png = std::move(png);
-  add_(std::move(one));
+  hooks_.add(std::move(one));
   co_return true;
 }
 

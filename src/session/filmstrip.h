@@ -22,15 +22,22 @@ namespace vitrine::session {
 
 inline constexpr std::size_t kMaxStripBytes = 16u << 20;  // of all pictures together
 
+// What a strip needs to know of its execution, and where it puts what it has.
+struct StripHooks {
+  std::function<std::uint64_t()> written;  // bytes of stdout so far
+  std::function<std::optional<std::uint32_t>()>
+      line;  // of the code that runs now; the worker's word
+  std::function<void(StripFrame)> add;
+};
+
 class Filmstrip {
  public:
   template <class T>
   using Task = boost::asio::awaitable<T>;
 
-  // `written`: bytes of stdout so far. `add` gets each picture.
   Filmstrip(boost::asio::any_io_executor executor, display::Screen& screen,
             std::shared_ptr<display::Studio> studio, std::uint64_t session, StripWish wish,
-            std::function<std::uint64_t()> written, std::function<void(StripFrame)> add);
+            StripHooks hooks);
 
   // Until the execution ends, or all pictures are taken.
   Task<void> run();
@@ -47,8 +54,7 @@ class Filmstrip {
   std::shared_ptr<display::Studio> studio_;
   std::uint64_t session_;
   StripWish wish_;
-  std::function<std::uint64_t()> written_;
-  std::function<void(StripFrame)> add_;
+  StripHooks hooks_;
   Changes changes_;
   Clock::time_point begun_ = Clock::now();
   Clock::duration look_time_{};

@@ -26,7 +26,7 @@ namespace {
 
 constexpr auto kFirstAnswer = 15s;
 constexpr auto kSilence = 30s;  // it tells something each second
-constexpr auto kEndTime = 15s;  // of an encoder that was asked to end
+constexpr auto kEndTime = 8s;   // of an encoder that was asked to end; then the keeper ends it
 constexpr auto kSaved = 1s;     // how often what is known is stored, at most
 constexpr auto kFinishTime = 4s;
 
@@ -224,6 +224,7 @@ Task<Result<std::shared_ptr<Recording>>> Recordings::start(std::shared_ptr<Sessi
   if (Status saved = save(*one); !saved) co_return std::move(saved.error());
   unneeded.path.clear();
   all_[one->id] = one;
+  if (on_change) on_change(*one);
   asio::co_spawn(executor_, follow(one), asio::detached);
   co_return one;
 }
@@ -237,12 +238,15 @@ Task<void> Recordings::follow(std::shared_ptr<Recording> one) {
     std::shared_ptr<display::Recorder> recorder = one->recorder;
     Result<encoder::Reply> reply = co_await recorder->next(patience);
     if (!reply || Clock::now() > one->latest) {
-      const std::string why = reply ? "it did not end in time" : reply.error().message;
-      ended(*one, "encoder_died", why + "; the film can be played up to about its last second");
+      const bool stuck = reply || reply.error().code == Code::timed_out;
+      const std::string why =
+          stuck ? "the encoder did not answer in time and is killed" : reply.error().message;
+      ended(*one, stuck ? "encoder_stuck" : "encoder_died",
+            why + "; the film can be played up to about its last second");
       break;
     }
     if (const auto* stopped = std::get_if<encoder::Stopped>(&*reply)) {
-      one->progress = stopped->progress;
+      take_progress(*one, stopped->progress);
       std::string reason(encoder::to_string(stopped->reason));
       std::string detail = stopped->detail;
       // Nobody asked from here: then the keeper did, which ends encoders with their session.
@@ -251,12 +255,20 @@ Task<void> Recordings::follow(std::shared_ptr<Recording> one) {
             std::pair<std::string, std::string>("session_ended", kSessionEnded));
       ended(*one, reason, detail);
     } else if (const auto* progress = std::get_if<encoder::Progress>(&*reply)) {
-      one->progress = *progress;
+      take_progress(*one, *progress);
       if (Clock::now() - saved < kSaved) continue;
       saved = Clock::now();
       if (!one->removed) (void)save(*one);
     }
   }
+}
+
+// The encoder's word: a count that goes back adds nothing.
+void Recordings::take_progress(Recording& one, const encoder::Progress& progress) {
+  constexpr std::uint64_t kMost = 60ull * 3600 * 24;  // frames of the longest film
+  if (progress.frames > one.progress.frames && progress.frames <= kMost)
+    frames_ += progress.frames - one.progress.frames;
+  one.progress = progress;
 }
 
 void Recordings::ended(Recording& one, std::string reason, std::string detail) {
@@ -267,6 +279,7 @@ void Recordings::ended(Recording& one, std::string reason, std::string detail) {
   one.recorder.reset();
   if (!one.removed) (void)save(one);
   one.changes.tell();
+  if (on_change) on_change(one);
   make_room();
 }
 
@@ -274,7 +287,7 @@ void Recordings::ask_to_end(Recording& one, std::string reason, std::string deta
   if (!one.is_running() || one.asked) return;
   one.asked.emplace(std::move(reason), std::move(detail));
   one.latest = std::min(one.latest, Clock::now() + kEndTime);
-  one.recorder->stop();
+  one.recorder->stop(kEndTime);
 }
 
 Task<void> Recordings::stop(std::shared_ptr<Recording> one) {

@@ -9,6 +9,7 @@
 // Threading: the front's one thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -83,6 +84,9 @@ class Recordings {
   std::vector<std::shared_ptr<Recording>> list(const std::string& session,
                                                const Identity& asks) const;  // oldest first
   std::size_t running() const;
+  std::uint64_t frames() const { return frames_; }  // encoded since the front began
+  // Called when one begins, and when it has ended.
+  std::function<void(const Recording&)> on_change;
   const RecordingLimits& limits() const { return limits_; }
 
   Result<Fd> film(const Recording& recording) const;
@@ -94,6 +98,7 @@ class Recordings {
   void ended(Recording& recording, std::string reason, std::string detail);
   Status save(const Recording& recording);
   void make_room();
+  void take_progress(Recording& recording, const wire::encoder::Progress& progress);
   std::string path(const Recording& recording) const;
 
   asio::any_io_executor executor_;
@@ -102,6 +107,7 @@ class Recordings {
   std::string directory_;
   RecordingLimits limits_;
   std::size_t starting_ = 0;
+  std::uint64_t frames_ = 0;
   std::unordered_map<std::string, std::shared_ptr<Recording>> all_;
 };
 

@@ -185,8 +185,8 @@ Journal Registry::journal() {
             ++counters_.network[static_cast<std::size_t>(entry.decision)];
             if (on_decided) on_decided(session, entry);
           },
-          [this](Capture::Result result, std::chrono::steady_clock::duration latency) {
-            if (on_picture) on_picture(result, latency);
+          [this](const Pictured& picture) {
+            if (on_picture) on_picture(picture);
           },
           [this](std::shared_ptr<Session> session, std::shared_ptr<Execution> execution,
                  std::string wish) {
@@ -343,7 +343,7 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
   if (session->busy()) session->died(Death{.cause = Cause::killed, .code = 9});
   session->disconnect();
   session->screen.forget();
-  if (on_display_ended) on_display_ended(session->id);
+  if (on_display_ended) on_display_ended(session->id, "");
   backend::KeeperReply reply = co_await keeper_.call(wire::Reset{session->engine, files});
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
@@ -438,7 +438,7 @@ void Registry::on_event(const wire::Event& event) {
   if (const auto* ended = std::get_if<wire::DisplayDied>(&event)) {
     if (auto found = by_engine_.find(ended->session); found != by_engine_.end()) {
       found->second->display_died(ended->detail);
-      if (on_display_ended) on_display_ended(found->second->id);
+      if (on_display_ended) on_display_ended(found->second->id, ended->detail);
     }
     return;
   }

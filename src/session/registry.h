@@ -85,9 +85,9 @@ class Registry {
   // Called for every connection that session code asked for, for the log.
   std::function<void(const std::string& session, const NetworkEntry&)> on_decided;
   // Called for every picture that was taken, or was not.
-  std::function<void(Capture::Result, std::chrono::steady_clock::duration)> on_picture;
-  // Called when a session has lost its X server.
-  std::function<void(const std::string& session)> on_display_ended;
+  std::function<void(const Pictured&)> on_picture;
+  // Called when a session has lost its X server; why, or "" = it was reset.
+  std::function<void(const std::string& session, const std::string& why)> on_display_ended;
   virtual std::shared_ptr<display::Studio> studio();
 
  private:

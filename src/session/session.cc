@@ -26,6 +26,9 @@ namespace {
 constexpr std::chrono::milliseconds kUnwatched{20};
 constexpr std::chrono::milliseconds kStackTime{1000};
 constexpr std::chrono::milliseconds kDeathNotice{300};
+// How often a worker tells the line that runs, and how long that is believed.
+constexpr std::chrono::milliseconds kTellLine{10};
+constexpr std::chrono::milliseconds kLineHolds{50};
 constexpr std::size_t kMaxBacklog = 256 * 1024;
 constexpr std::size_t kReadSize = 64 * 1024;
 constexpr int kFramesAtOnce = 64;  // then others have their turn
@@ -234,6 +237,7 @@ void Session::begin_next() {
   if (request.capture_screenshot)
     message.render_ms = static_cast<std::uint32_t>(
         std::max(request.render_timeout, std::chrono::milliseconds(1)).count());
+  if (request.strip) message.line_ms = kTellLine.count();
   if (request.stdin_text) message.stdin_mode = wire::Stdin::given;
   else if (request.interactive) message.stdin_mode = wire::Stdin::interactive;
   // First, or a front that dies between the two leaves code running of which the next one knows nothing:
@@ -278,11 +282,17 @@ void Session::begin_strip() {
     const auto execution = target.lock();
     return execution ? execution->written() : 0;
   };
+  const auto line = [target]() -> std::optional<std::uint32_t> {
+    const auto execution = target.lock();
+    if (!execution || execution->ending || execution->line == 0) return std::nullopt;
+    if (std::chrono::steady_clock::now() - execution->line_at > kLineHolds) return std::nullopt;
+    return execution->line;
+  };
   const auto add = [target](StripFrame frame) {
     if (auto execution = target.lock()) execution->add_frame(std::move(frame));
   };
-  current_->strip = std::make_shared<Filmstrip>(executor_, screen, studio_, engine,
-                                                *current_->request.strip, written, add);
+  current_->strip = std::make_shared<Filmstrip>(
+      executor_, screen, studio_, engine, *current_->request.strip, StripHooks{written, line, add});
   asio::co_spawn(
       executor_,
       [](auto self, auto execution) -> Task<void> { co_await self->take_strip(execution); }(
@@ -305,11 +315,14 @@ Task<void> Session::take_picture(std::shared_ptr<Execution> execution) {
   std::shared_ptr<Capture> capture = execution->capture;
   co_await capture->run();
   execution->capture.reset();
+  Pictured told{.session = id,
+                .execution = execution->record.id,
+                .result = capture->result,
+                .latency = capture->latency};
+  if (!capture->png && !capture->notes.empty()) told.why = capture->notes.back();
   for (std::string& note : capture->notes) execution->add_note(std::move(note));
-  if (std::optional<std::string> how = screen.take_death())
-    execution->add_note("the X server ended (" + *how + "), and every window with it");
   execution->add_screenshot(std::move(capture->png));
-  journal_.pictured(capture->result, capture->latency);
+  journal_.pictured(told);
   if (!execution->ending || current_ != execution || execution->strip) co_return;
   const Execution::Ending ending = *execution->ending;
   conclude(ending.outcome, ending.exit_code, ending.state_kept);
@@ -553,6 +566,14 @@ void Session::take(const wire::Message& message) {
     stack_told_.tell();
     return;
   }
+  if (message.type == wire::Type::line) {
+    Result<wire::Line> line = wire::Line::decode(message.payload);
+    if (!line) return break_off(line.error());
+    if (!current_ || message.execution != current_->number) return;
+    current_->line = line->number;
+    current_->line_at = std::chrono::steady_clock::now();
+    return;
+  }
   if (message.type == wire::Type::ready) {  // the answer to resume: it is idle
     Result<wire::Ready> ready = wire::Ready::decode(message.payload);
     if (!ready) return break_off(ready.error());
@@ -652,6 +673,7 @@ void Session::conclude(Outcome outcome, int exit_code, bool state_kept) {
   done->record.exit_code = exit_code;
   done->record.state_kept = state_kept;
   conclude_network(*done);
+  for (std::string& note : screen.take_notes()) done->add_note(std::move(note));
   done->finish();
   journal_.ended(*done);
   touch();

@@ -69,7 +69,7 @@ struct Journal {
   std::function<void(Execution&)> begun;
   std::function<void(Execution&)> ended;
   std::function<void(const std::string& session, const NetworkEntry& entry)> decided;
-  std::function<void(Capture::Result, std::chrono::steady_clock::duration)> pictured;
+  std::function<void(const Pictured&)> pictured;
   // The code of this execution wants packages: `wish` is JSON of the worker's. It is answered as an
   // input would be.
   std::function<void(std::shared_ptr<Session>, std::shared_ptr<Execution>, std::string wish)> wants;

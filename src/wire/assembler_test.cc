@@ -179,7 +179,7 @@ TEST(Assembler, RefusesAFrameThatGoesTheWrongWay) {
   for (const Type type : {Type::setup, Type::execute, Type::input, Type::resume, Type::captured})
     expect_lie(feed(cut({type, 0, 0, ""}, 9), Direction::from_worker), 0);
   for (const Type type : {Type::ready, Type::result, Type::error, Type::note, Type::input_request,
-                          Type::stack, Type::finished, Type::painted})
+                          Type::stack, Type::finished, Type::painted, Type::line})
     expect_lie(feed(cut({type, 0, 0, ""}, 9), Direction::from_client), 0);
 }
 
@@ -266,6 +266,19 @@ TEST(Assembler, CapsWhatAClientSendsToo) {
   }
 }
 
+TEST(Assembler, TakesALineAnywhereButNotALongOne) {
+  std::vector<Piece> pieces = cut({Type::note, 5, 0, "abcd"}, 2);
+  pieces.insert(pieces.begin() + 1, cut({Type::line, 5, 77, "1234"}, 99)[0]);
+
+  const Outcome outcome = feed(pieces);
+
+  ASSERT_TRUE(outcome.status) << outcome.status.error().describe();
+  ASSERT_EQ(outcome.messages.size(), 2u);
+  EXPECT_EQ(outcome.messages[0].type, Type::line);
+  EXPECT_EQ(outcome.messages[1].payload, "abcd");
+  EXPECT_FALSE(feed(cut({Type::line, 5, 0, "12345"}, 99)).status);
+}
+
 // -- ready and stack
 
 TEST(Assembler, StartsCountingAnewAtReady) {
@@ -306,8 +319,8 @@ TEST(Assembler, TakesAStackBetweenTheFramesOfAMessage) {
   EXPECT_EQ(outcome.messages[1].payload, "abcd");
 }
 
-TEST(Assembler, RefusesAReadyOrAStackInPieces) {
-  for (const Type type : {Type::ready, Type::stack})
+TEST(Assembler, RefusesAReadyAStackOrALineInPieces) {
+  for (const Type type : {Type::ready, Type::stack, Type::line})
     for (const std::uint8_t flags : {kMore, kRest, static_cast<std::uint8_t>(kMore | kRest)}) {
       std::vector<Piece> pieces = cut({type, 0, 0, "x"}, 9);
       pieces[0].frame.flags = flags;

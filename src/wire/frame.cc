@@ -26,7 +26,7 @@ Error lie(const char* what) { return Error{Code::invalid_argument, what}; }
 }  // namespace
 
 bool is_from_client(Type type) { return type >= Type::setup && type <= Type::captured; }
-bool is_from_worker(Type type) { return type >= Type::ready && type <= Type::painted; }
+bool is_from_worker(Type type) { return type >= Type::ready && type <= Type::line; }
 
 std::string_view to_string(Type type) {
   switch (type) {
@@ -43,6 +43,7 @@ std::string_view to_string(Type type) {
     case Type::stack: return "stack";
     case Type::finished: return "finished";
     case Type::painted: return "painted";
+    case Type::line: return "line";
   }
   return "unknown";
 }
@@ -57,6 +58,7 @@ std::size_t max_message(Type type) {
     case Type::note: return kMaxNote;
     case Type::captured:
     case Type::painted: return 0;
+    case Type::line: return kLineSize;
     default: return kMaxPayload;
   }
 }
@@ -135,8 +137,10 @@ Result<std::optional<Message>> Assembler::add(const Frame& frame) {
   const bool right_way = direction_ == Direction::from_worker ? is_from_worker(frame.type)
                                                               : is_from_client(frame.type);
   if (!right_way) return lie("a frame of this type does not go this way");
-  if (frame.type == Type::stack) {
-    if (frame.more() || frame.rest()) return lie("a stack frame is always whole");
+  if (frame.type == Type::stack || frame.type == Type::line) {
+    if (frame.more() || frame.rest()) return lie("a stack or line frame is always whole");
+    if (frame.payload.size() > max_message(frame.type))
+      return Error{Code::over_limit, "a message is too long"};
     return std::optional(
         Message{frame.type, frame.execution, frame.sequence, std::string(frame.payload)});
   }

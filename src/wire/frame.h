@@ -26,6 +26,7 @@ inline constexpr std::size_t kMaxFrame = 64 * 1024;
 inline constexpr std::size_t kHeaderSize = 24;
 inline constexpr std::size_t kMaxPayload = kMaxFrame - kHeaderSize;
 inline constexpr std::size_t kMaxNote = 4096;  // bytes of one note
+inline constexpr std::size_t kLineSize = 4;    // bytes of a line message
 inline constexpr std::size_t kMaxNotes = 32;   // of one execution that are looked at
 
 enum class Type : std::uint8_t {
@@ -44,6 +45,7 @@ enum class Type : std::uint8_t {
   stack = 69,
   finished = 70,
   painted = 71,
+  line = 72,
 };
 
 bool is_from_worker(Type type);
@@ -84,8 +86,8 @@ std::size_t max_message(Type type);
 
 // Joins frames into messages. One per direction and socket.
 //
-// Stack frames may come between the frames of another message (a signal handler sends them); they
-// are always whole and their sequence number says nothing. A `ready` frame starts counting anew:
+// Stack and line frames may come between the frames of another message (a signal handler or another
+// thread sends them); they are always whole and their sequence number says nothing. A `ready` frame starts counting anew:
 // the replay that follows it repeats the last execution from its first frame.
 class Assembler {
  public:

@@ -120,7 +120,7 @@ TEST(Frame, IsRefusedWithAnyOtherVersion) {
 }
 
 TEST(Frame, IsAcceptedWithExactlyTheKnownTypes) {
-  const std::set<int> known{1, 2, 3, 4, 5, 64, 65, 66, 67, 68, 69, 70, 71};
+  const std::set<int> known{1, 2, 3, 4, 5, 64, 65, 66, 67, 68, 69, 70, 71, 72};
 
   for (int type = 0; type < 256; ++type) {
     std::string datagram = valid_frame();
@@ -169,10 +169,10 @@ TEST(Frame, TakesAnyExecutionAndSequence) {
 
 TEST(Frame, OfAnyContentComesBackTheSame) {
   std::mt19937_64 random(11);
-  const std::array types{Type::setup,  Type::execute,  Type::input,         Type::resume,
-                         Type::ready,  Type::result,   Type::error,         Type::note,
-                         Type::stack,  Type::finished, Type::input_request, Type::captured,
-                         Type::painted};
+  const std::array types{Type::setup,   Type::execute,  Type::input,         Type::resume,
+                         Type::ready,   Type::result,   Type::error,         Type::note,
+                         Type::stack,   Type::finished, Type::input_request, Type::captured,
+                         Type::painted, Type::line};
 
   for (int i = 0; i < 2000; ++i) {
     std::string payload(random() % 3000, '\0');
@@ -211,7 +211,7 @@ TEST(Type, GoesOneWayOnly) {
   for (int number = 0; number < 256; ++number) {
     const Type type{static_cast<std::uint8_t>(number)};
     EXPECT_EQ(is_from_client(type), number >= 1 && number <= 5) << number;
-    EXPECT_EQ(is_from_worker(type), number >= 64 && number <= 71) << number;
+    EXPECT_EQ(is_from_worker(type), number >= 64 && number <= 72) << number;
   }
 }
 
@@ -221,7 +221,7 @@ TEST(Type, HasANameOfItsOwn) {
   for (int number = 0; number < 256; ++number)
     names.insert(to_string(Type{static_cast<std::uint8_t>(number)}));
 
-  EXPECT_EQ(names.size(), 14u) << "thirteen, and `unknown` for the others";
+  EXPECT_EQ(names.size(), 15u) << "fourteen, and `unknown` for the others";
 }
 
 TEST(MaxMessage, IsNeverUnbounded) {
@@ -233,6 +233,7 @@ TEST(MaxMessage, IsNeverUnbounded) {
 
 TEST(MaxMessage, IsNothingForThoseThatSayNothing) {
   EXPECT_EQ(max_message(Type::painted), 0u);
+  EXPECT_EQ(max_message(Type::line), 4u);
   EXPECT_EQ(max_message(Type::captured), 0u);
   EXPECT_EQ(max_message(Type::note), kMaxNote);
 }

@@ -87,7 +87,7 @@ std::string Execute::encode() const {
   Writer out;
   out.bytes(code).u8(static_cast<std::uint8_t>(stdin_mode)).bytes(stdin_bytes);
   put_environment(out, environment);
-  out.u64(result_limit).u32(render_ms);
+  out.u64(result_limit).u32(render_ms).u32(line_ms);
   return out.take();
 }
 
@@ -100,8 +100,22 @@ Result<Execute> Execute::decode(std::string_view payload) {
   execute.environment = get_environment(in);
   execute.result_limit = in.u64();
   execute.render_ms = in.u32();
+  execute.line_ms = in.u32();
   if (!in.complete()) return malformed("execute");
   return execute;
+}
+
+std::string Line::encode() const {
+  Writer out;
+  out.u32(number);
+  return out.take();
+}
+
+Result<Line> Line::decode(std::string_view payload) {
+  Reader in(payload);
+  const Line line{in.u32()};
+  if (!in.complete()) return malformed("line");
+  return line;
 }
 
 std::string Input::encode() const {

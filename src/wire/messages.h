@@ -47,6 +47,7 @@ struct Execute {
   Environment environment;
   std::uint64_t result_limit = 1 << 20;  // bytes of all results together
   std::uint32_t render_ms = 0;           // time to paint after the code; 0 = nobody looks
+  std::uint32_t line_ms = 0;             // how often to tell the line that runs; 0 = never
 
   std::string encode() const;
   static Result<Execute> decode(std::string_view payload);
@@ -104,6 +105,15 @@ struct InputRequest {
 
   std::string encode() const;
   static Result<InputRequest> decode(std::string_view payload);
+};
+
+// worker -> client, outside the order of the others: the line of the execution's own code that runs, from
+// 1 on; 0 = none of them does.
+struct Line {
+  std::uint32_t number = 0;
+
+  std::string encode() const;
+  static Result<Line> decode(std::string_view payload);
 };
 
 // What the worker says of an execution that came to its end. Timeouts, memory and death are never

@@ -25,7 +25,8 @@ const Execute kExecute{.code = "print('é')\n",
                        .stdin_bytes = std::string("\xFF\0x", 3),
                        .environment = kEnvironment,
                        .result_limit = 123'456,
-                       .render_ms = 1u << 31};
+                       .render_ms = 1u << 31,
+                       .line_ms = 10};
 const Input kInput{.end_of_file = true, .bytes = std::string("a\0\xFF", 3)};
 const Ready kReady{.python = "3.11.2", .last_execution = 1ull << 63};
 const ResultBundle kResult{
@@ -93,6 +94,16 @@ TEST(Execute, ComesBackAsItWasSent) {
   EXPECT_EQ(back->environment, kEnvironment);
   EXPECT_EQ(back->result_limit, 123'456u);
   EXPECT_EQ(back->render_ms, 1u << 31);
+  EXPECT_EQ(back->line_ms, 10u);
+}
+
+TEST(Line, ComesBackAndHasFourBytes) {
+  Result<Line> back = Line::decode(Line{70'000}.encode());
+
+  ASSERT_TRUE(back) << back.error().describe();
+  EXPECT_EQ(back->number, 70'000u);
+  EXPECT_FALSE(Line::decode("abc"));
+  EXPECT_FALSE(Line::decode("abcde"));
 }
 
 TEST(Execute, TakesNulBytesInCodeButOnlyUtf8) {

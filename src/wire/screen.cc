@@ -161,8 +161,8 @@ Input Input::read(Reader& in) {
 void CaptureWindow::write(Writer& out) const { out.u32(window); }
 CaptureWindow CaptureWindow::read(Reader& in) { return {in.u32()}; }
 
-void Ready::write(Writer&) const {}
-Ready Ready::read(Reader&) { return {}; }
+void Ready::write(Writer& out) const { out.u8(again ? 1 : 0); }
+Ready Ready::read(Reader& in) { return {read_bool(in)}; }
 
 void Window::write(Writer& out) const {
   out.u32(id).bytes(title).i32(x).i32(y).u32(width).u32(height);

@@ -152,8 +152,9 @@ using Request = std::variant<ListWindows, Input, CaptureWindow>;
 
 // -- helper -> front
 
-// The root window is painted and the window manager at work.
+// The root window is painted and the window manager at work. Number 0: nobody asked.
 struct Ready {
+  bool again = false;  // the one before was killed, with what it was asked
   void write(Writer& out) const;
   static Ready read(Reader& in);
 };

@@ -112,6 +112,13 @@ Status Channel::send_ready() {
   return send_frame({wire::Type::ready, 0, execution_, 0, payload});
 }
 
+void Channel::send_line(std::uint64_t execution, std::uint32_t line) {
+  const std::string payload = wire::Line{line}.encode();
+  const std::string datagram =
+      wire::encode_frame({.type = wire::Type::line, .execution = execution, .payload = payload});
+  ::send(socket_, datagram.data(), datagram.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 Status Channel::replay() {
   const std::lock_guard lock(sending_);
   const std::string payload =

@@ -37,6 +37,8 @@ class Channel {
   // the client does not read. What a thread says of an execution that is over is dropped.
   Status send(wire::Type type, std::uint64_t execution, std::string_view payload);
   Status send_ready();
+  // Without waiting, and not remembered: where the socket is full, nobody misses it.
+  void send_line(std::uint64_t execution, std::uint32_t line);
 
  private:
   Status send_frame(const wire::Frame& frame);

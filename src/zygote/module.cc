@@ -170,7 +170,8 @@ PyObject* execute_object(std::uint64_t id, const wire::Execute& execute) {
       !put(body.get(), "interactive", PyBool_FromLong(interactive ? 1 : 0)) ||
       !put(body.get(), "env", environment_object(execute.environment)) ||
       !put(body.get(), "result_limit", PyLong_FromUnsignedLongLong(execute.result_limit)) ||
-      !put(body.get(), "render_ms", PyLong_FromUnsignedLong(execute.render_ms)))
+      !put(body.get(), "render_ms", PyLong_FromUnsignedLong(execute.render_ms)) ||
+      !put(body.get(), "line_ms", PyLong_FromUnsignedLong(execute.line_ms)))
     return nullptr;
   return Py_BuildValue("(sKN)", "execute", id, body.release());
 }
@@ -332,6 +333,16 @@ PyObject* py_send_painted(PyObject*, PyObject* arg) {
   return send(wire::Type::painted, id, "");
 }
 
+// send_line(id, line): from any thread.
+PyObject* py_send_line(PyObject*, PyObject* args) {
+  unsigned long long id = 0;
+  unsigned int line = 0;
+  if (PyArg_ParseTuple(args, "KI", &id, &line) == 0) return nullptr;
+  if (raise_unless_worker() == nullptr) return nullptr;
+  if (executing() == id) channel->send_line(id, line);
+  Py_RETURN_NONE;
+}
+
 // captured(id, milliseconds) -> bool
 PyObject* py_captured(PyObject*, PyObject* args) {
   unsigned long long id = 0;
@@ -420,6 +431,7 @@ PyMethodDef methods[] = {
     {"send_input_request", py_send_input_request, METH_VARARGS, "Ask the client for a line."},
     {"send_finished", py_send_finished, METH_VARARGS, "End an execution."},
     {"send_painted", py_send_painted, METH_O, "The toolkits have painted; they are kept going."},
+    {"send_line", py_send_line, METH_VARARGS, "Tell the line that runs."},
     {"captured", py_captured, METH_VARARGS, "Whether the client has its picture."},
     {"wait_for_loop_end", py_wait_for_loop_end, METH_VARARGS, "Wait until a loop is to end."},
     {"wake_loop_ender", py_wake_loop_ender, METH_NOARGS, "End the wait for the end of a loop."},

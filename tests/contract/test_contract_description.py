@@ -14,6 +14,8 @@ ROUTES = {
     ("get", "/health"),
     ("get", "/metrics"),
     ("get", "/openapi.json"),
+    ("get", "/screenshot"),
+    ("get", "/record"),
     ("get", "/v1/info"),
     ("post", "/v1/run"),
     ("post", "/v1/sessions"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -341,3 +342,57 @@ def test_there_are_not_too_many(server: Server, session: Session) -> None:
     for path in made:
         assert session.call("DELETE", path).status == 204
     assert until(lambda: not encoders(server))
+
+
+def test_an_encoder_that_ignores_the_stop_is_killed(
+    start_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    server = start_server()
+    session = server.create()
+    recording = Recording(session, fps=10)
+    session.run(WINDOW + "paint('#ff0000')")
+    recording.has_recorded(3)
+    (pid,) = [
+        pid
+        for pid, _ in family(server.process.pid)
+        if Path(f"/proc/{pid}/cmdline").read_text().startswith("vitrine-encoder\0")
+    ]
+
+    os.kill(pid, signal.SIGSTOP)
+    stopped = recording.stop()
+
+    assert stopped["state"] == "ended" and stopped["reason"] == "encoder_stuck", stopped
+    assert until(lambda: pid not in {one for one, _ in family(server.process.pid)})
+    assert close_to(recording.film(tmp_path).pixel(-1, 100, 100), RED)
+    metrics = server.metrics()
+    assert metrics['vitrine_recordings_ended_total{reason="encoder_stuck"}'] == 1
+    assert metrics["vitrine_recordings_running"] == 0
+    assert "is killed" in server.read_log()
+    again = Recording(session)
+    assert again.stop()["reason"] == "asked"
+    assert server.stop() == (0, [])
+
+
+def test_recordings_are_counted_and_logged(
+    start_server: Callable[..., Server],
+) -> None:
+    server = start_server()
+    session = server.create()
+    recording = Recording(session, fps=30)
+    assert server.metrics()["vitrine_recordings_running"] == 1
+    session.run(
+        WINDOW + "for i in range(40): paint(f'#{i * 6:02x}0000'); time.sleep(.03)", timeout_s=60
+    )
+
+    shown = recording.stop()
+
+    after = server.metrics()
+    assert after["vitrine_recordings_running"] == 0
+    assert after['vitrine_recordings_ended_total{reason="asked"}'] == 1
+    assert after["vitrine_recording_frames_total"] == shown["frames"] > 10
+    assert until(lambda: server.metrics()["vitrine_encoder_cpu_seconds_total"] > 0)
+    log = server.read_log()
+    whose = f"session={session.id} recording={shown['id']}"
+    assert f"recording began {whose} format=mp4 fps=30" in log
+    assert f"recording ended {whose} reason=asked frames={shown['frames']}" in log
+    assert server.stop() == (0, [])

@@ -16,7 +16,7 @@ MAX_FRAME = 64 * 1024
 MAX_PAYLOAD = MAX_FRAME - HEADER.size
 
 SETUP, EXECUTE, INPUT, RESUME, CAPTURED = 1, 2, 3, 4, 5
-READY, RESULT, ERROR, NOTE, INPUT_REQUEST, STACK, FINISHED, PAINTED = range(64, 72)
+READY, RESULT, ERROR, NOTE, INPUT_REQUEST, STACK, FINISHED, PAINTED, LINE = range(64, 73)
 CLAIMS = ("ok", "exception", "policy", "interrupted")
 
 # The most bytes of a whole message; one frame for every type that is not named.
@@ -29,6 +29,7 @@ MAX_MESSAGE = {
     NOTE: 4096,
     CAPTURED: 0,
     PAINTED: 0,
+    LINE: 4,
 }
 
 VARIANTS = {"bare": 0, "loaded": 1, "seeded": 2}
@@ -156,6 +157,7 @@ def execute_payload(
     env: dict[str, str] | None = None,
     result_limit: int = 1 << 20,
     render_ms: int = 0,
+    line_ms: int = 0,
 ) -> bytes:
     mode = 2 if interactive else 1 if stdin is not None else 0
     return (
@@ -163,7 +165,7 @@ def execute_payload(
         + bytes([mode])
         + blob(stdin or b"")
         + environment(env)
-        + struct.pack("<QI", result_limit, render_ms)
+        + struct.pack("<QII", result_limit, render_ms, line_ms)
     )
 
 
@@ -223,7 +225,7 @@ def decode_frame(datagram: bytes) -> Frame:
         raise ProtocolError("not a frame")
     if length != len(datagram) - HEADER.size:
         raise ProtocolError("a frame lies about its length")
-    if not READY <= kind <= PAINTED:
+    if not READY <= kind <= LINE:
         raise ProtocolError("a frame of a type that no worker sends")
     return Frame(kind, flags, execution, sequence, datagram[HEADER.size :])
 
@@ -257,9 +259,9 @@ class Assembler:
             frame.payload,
             bool(frame.flags & REPLAY),
         )
-        if frame.kind in (STACK, READY) and (more or rest):
-            raise ProtocolError("a stack or ready frame is always whole")
-        if frame.kind == STACK:
+        if frame.kind in (STACK, LINE, READY) and (more or rest):
+            raise ProtocolError("a stack, line or ready frame is always whole")
+        if frame.kind in (STACK, LINE):
             return decode_message(whole)
         self._check_order(frame, rest)
         if frame.kind == READY:
@@ -328,6 +330,8 @@ def decode_message(message: Message) -> Message:
     elif message.kind == STACK:
         body = {"text": message.payload.decode("utf-8", "replace")}  # may be cut anywhere
         reader.at = len(message.payload)
+    elif message.kind == LINE:
+        body = {"number": reader.number("I")}
     elif message.kind != PAINTED:  # which is empty
         raise ProtocolError(f"unexpected message {message.kind}")
     reader.end()

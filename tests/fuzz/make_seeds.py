@@ -11,7 +11,7 @@ from struct import pack
 HERE = Path(__file__).resolve().parent / "corpus"
 
 SETUP, EXECUTE, INPUT, RESUME, CAPTURED = 1, 2, 3, 4, 5
-READY, RESULT, ERROR, NOTE, INPUT_REQUEST, STACK, FINISHED, PAINTED = range(64, 72)
+READY, RESULT, ERROR, NOTE, INPUT_REQUEST, STACK, FINISHED, PAINTED, LINE = range(64, 73)
 MORE, REST, REPLAY = 1, 2, 4
 
 
@@ -33,11 +33,11 @@ MESSAGES = {
     "execute": (
         EXECUTE,
         text(b"x = 1\nx") + b"\x01" + text(b"line\n") + environment(K=b"v")
-        + pack("<QI", 1 << 20, 500),
+        + pack("<QII", 1 << 20, 500, 10),
     ),
     "execute_empty": (
         EXECUTE,
-        text(b"") + b"\0" + text(b"") + environment() + pack("<QI", 1024, 0),
+        text(b"") + b"\0" + text(b"") + environment() + pack("<QII", 1024, 0, 0),
     ),
     "input": (INPUT, b"\0" + text(b"yes\n")),
     "input_end": (INPUT, b"\x01" + text(b"")),
@@ -54,6 +54,7 @@ MESSAGES = {
     "error": (ERROR, text(b"ValueError") + text("\u00e4".encode()) + text(b"Traceback")),
     "input_request": (INPUT_REQUEST, text(b"Name? ") + b"\0"),
     "finished": (FINISHED, b"\x01\x01"),
+    "line": (LINE, pack("<I", 12)),
     "utf8": (0, "a\u00e9\u20ac\U0001f600".encode()),
 }  # fmt: skip
 
@@ -88,6 +89,9 @@ STREAMS = {
     ),
     "stack_between": stream(
         FROM_WORKER, NOTE_0, HEAD, frame(STACK, 0, 1, 0, b"File"), MIDDLE, TAIL,
+    ),
+    "line_between": stream(
+        FROM_WORKER, NOTE_0, HEAD, frame(LINE, 0, 1, 0, pack("<I", 3)), MIDDLE, TAIL,
     ),
     "adopted": stream(
         FROM_WORKER,
@@ -216,7 +220,7 @@ SCREEN = {
     **{
         name: b"\0" + pack("<IB", 7 if kind else 0, kind) + data
         for kind, (name, data) in enumerate({
-            "ready": b"", "windows": b"\1" + pack("<H", 2) + WINDOW + WINDOW, "delivered": b"",
+            "ready": b"\1", "windows": b"\1" + pack("<H", 2) + WINDOW + WINDOW, "delivered": b"",
             "refused": text(b"no such key") + pack("<BH", 1, 3), "captured": pack("<II", 640, 480),
         }.items())
     },

@@ -64,6 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     case Type::input_request: check<InputRequest>(payload); break;
     case Type::finished: check<Finished>(payload); break;
+    case Type::line: check<Line>(payload); break;
     default: (void)is_utf8(payload); break;
   }
   return 0;

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 from typing import Any
 
 import pytest
@@ -71,6 +72,24 @@ def test_a_screenshot_is_a_picture() -> None:
     assert shown.screenshot is not None and shown.screenshot.size == (4, 3)
     assert result().screenshot is None
     assert result(screenshot=None).screenshot_png is None
+
+
+def test_frames_are_pictures_with_time_and_place() -> None:
+    buffer = io.BytesIO()
+    Image.new("RGB", (4, 3)).save(buffer, "PNG")
+    picture = base64.b64encode(buffer.getvalue()).decode()
+    fields = {"at_ms": 1250, "stdout_offset": 7, "line": 3, "image": picture}
+
+    shown = result(frames=[fields, {**fields, "line": None}])
+
+    first, second = shown.frames
+    assert (first.at_ms, first.stdout_offset, first.line) == (1250, 7, 3)
+    assert first.image.size == (4, 3) and second.line is None
+    assert "frames=2" in repr(shown) and result().frames == []
+    page = shown._repr_mimebundle_()["text/html"]
+    assert "1.25 s, line 3" in page and page.count("data:image/png;base64,") == 2
+    event = parse_event(json.dumps({"type": "frame", **fields}).encode())
+    assert event.frame == first
 
 
 def test_a_notebook_runs_no_scripts() -> None:

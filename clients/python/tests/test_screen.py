@@ -48,6 +48,24 @@ def test_a_recording_while_a_block_runs(box: vitrine.Sandbox, tmp_path: Path) ->
         recording.read()
 
 
+STEPS = (
+    "import tkinter, time\nr = tkinter.Tk()\nr.geometry('200x200+0+0')\n"
+    "for name in ('#ff0000', '#0000ff'):\n"
+    "    r.configure(bg=name)\n    r.update()\n    time.sleep(.4)\n    print(name, flush=True)"
+)
+
+
+def test_pictures_on_the_way(box: vitrine.Sandbox) -> None:
+    result = box.run(STEPS, capture=True).check()
+
+    colours = [one.image.getpixel((100, 100)) for one in result.frames]
+    assert (255, 0, 0) in colours and colours[-1] == (0, 0, 255), colours
+    assert 7 in [one.line for one in result.frames]
+    assert result.frames[0].stdout_offset == 0 and result.frames[0].at_ms >= 0
+    events = list(box.stream(STEPS, capture={"every_ms": 100, "max": 3}))
+    assert sum(one.frame is not None for one in events) == 3
+
+
 def test_what_is_refused_is_an_error(box: vitrine.Sandbox) -> None:
     with pytest.raises(vitrine.InvalidField):
         box.start_recording(fps=1000)
@@ -64,6 +82,8 @@ def test_the_same_to_be_awaited(server: vitrine.Server, tmp_path: Path) -> None:
             assert recording.info.state == "ended"
             assert [one.title for one in await box.windows()] == ["form"]
             assert (await box.screenshot()).getpixel((50, 50)) == (255, 0, 0)
+            strip = (await box.run(STEPS, capture={"on_change": True, "max": 5})).frames
+            assert 2 <= len(strip) <= 5 and strip[0].image.size == (1024, 768)
             assert (await box.run("r.update(); len(clicks)")).value == 1
             await recording.delete()
             assert await box.recordings() == []

@@ -14,7 +14,7 @@ Adapters are modules of their own: `vitrine.openenv`, `vitrine.langchain`, `vitr
 from .async_files import AsyncFiles
 from .async_sandbox import AsyncSandbox, run_async
 from .async_screen import AsyncRecording
-from .calls import Display, FileInfo, Limits, SessionInfo
+from .calls import Capture, Display, FileInfo, Limits, SessionInfo
 from .errors import (
     BadRequest,
     Conflict,
@@ -36,7 +36,17 @@ from .errors import (
     VitrineError,
 )
 from .files import Files
-from .results import Bundle, ErrorInfo, Event, Outcome, PastExecution, Result, Stack, Usage
+from .results import (
+    Bundle,
+    ErrorInfo,
+    Event,
+    Frame,
+    Outcome,
+    PastExecution,
+    Result,
+    Stack,
+    Usage,
+)
 from .sandbox import Sandbox, run
 from .screen import Recording, RecordingInfo, Window
 from .server import Server, local
@@ -49,6 +59,7 @@ __all__ = [
     "AsyncSandbox",
     "BadRequest",
     "Bundle",
+    "Capture",
     "Conflict",
     "ConnectionFailed",
     "ConnectionLost",
@@ -59,6 +70,7 @@ __all__ = [
     "ExecutionFailed",
     "FileInfo",
     "Files",
+    "Frame",
     "InvalidField",
     "Limits",
     "NotAllowed",

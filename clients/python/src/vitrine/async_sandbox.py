@@ -11,7 +11,7 @@ from typing import Literal
 from . import calls
 from .async_files import AsyncFiles
 from .async_screen import AsyncScreen
-from .calls import Call, Display, Execution, Limits, SessionInfo, Settings, session_path
+from .calls import Call, Capture, Display, Execution, Limits, SessionInfo, Settings, session_path
 from .either import Either
 from .errors import ConnectionLost, NotFound, VitrineError
 from .results import Event, PastExecution, Result, Stack, parse_event, parse_past, parse_result
@@ -30,6 +30,7 @@ async def run_async(
     capture_screenshot: bool = False,
     render_timeout: float | None = None,
     display_time: float | None = None,
+    capture: Capture | bool = False,
     limits: Limits | None = None,
     env: Mapping[str, str] | None = None,
     seed: int | None = None,
@@ -60,6 +61,7 @@ async def run_async(
         capture_screenshot=capture_screenshot,
         render_timeout=render_timeout,
         display_time=display_time,
+        capture=capture,
     )
     transport = acquire(find_address(url, token))
     try:
@@ -208,6 +210,7 @@ class AsyncSandbox(AsyncScreen):
         capture_screenshot: bool = False,
         render_timeout: float | None = None,
         display_time: float | None = None,
+        capture: Capture | bool = False,
         on_disconnect: Literal["interrupt", "continue"] | None = None,
     ) -> Result:
         """Runs code in this session and waits for its end. Arguments: those of `Sandbox.run`.
@@ -224,6 +227,7 @@ class AsyncSandbox(AsyncScreen):
             render_timeout,
             display_time,
             on_disconnect,
+            capture,
         )
         call = calls.execute(self.id, execution, self._exec_limit)
         return await _answer(transport, call, self._wait_s, on_stdout, on_stderr, on_event)
@@ -240,6 +244,7 @@ class AsyncSandbox(AsyncScreen):
         stdin: str | None = None,
         env: Mapping[str, str] | None = None,
         capture_screenshot: bool = False,
+        capture: Capture | bool = False,
         on_disconnect: Literal["interrupt", "continue"] | None = None,
     ) -> AsyncIterator[Event]:
         """Runs code and gives each `Event` as it happens; the last one has the `Result`.
@@ -255,6 +260,7 @@ class AsyncSandbox(AsyncScreen):
             env,
             capture_screenshot,
             on_disconnect=on_disconnect,
+            capture=capture,
         )
         call = calls.execute(self.id, execution, self._exec_limit)
         return _events(transport, call, self._wait_s)

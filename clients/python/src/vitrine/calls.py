@@ -34,6 +34,14 @@ class Display(TypedDict, total=False):
     height: int
 
 
+class Capture(TypedDict, total=False):
+    """Pictures while code runs (docs/display.md): `every_ms`, or `on_change`; at most `max`."""
+
+    every_ms: int
+    on_change: bool
+    max: int
+
+
 @dataclasses.dataclass(frozen=True)
 class SessionInfo:
     """A session as the server shows it. `death` is set once `state` is "dead"."""
@@ -101,6 +109,7 @@ class Execution:
     render_timeout: float | None = None
     display_time: float | None = None
     on_disconnect: Literal["interrupt", "continue"] | None = None
+    capture: Capture | bool = False
 
     def body(self) -> dict[str, Any]:
         if not isinstance(self.code, str):
@@ -114,6 +123,7 @@ class Execution:
             render_timeout=self.render_timeout,
             display_time=self.display_time,
             on_disconnect=self.on_disconnect,
+            capture=_strip(self.capture),
         )
 
     def patience(self, session_limit: float) -> float:
@@ -248,6 +258,13 @@ def parse_listing(given: Mapping[str, Any]) -> list[FileInfo]:
 
 def exec_limit(info: SessionInfo) -> float:
     return float(info.limits.get("exec_timeout_s", DEFAULT_EXEC_TIMEOUT_S))
+
+
+def _strip(capture: Capture | bool) -> dict[str, Any] | None:
+    """True is the plain wish: whenever the screen has changed."""
+    if capture is True:
+        return {"on_change": True}
+    return dict(capture) if capture else None
 
 
 def _given(**fields: Any) -> dict[str, Any]:

@@ -14,9 +14,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .results import Bundle, Result
+    from .results import Bundle, Frame, Result
 
 _PRE = "margin:0;white-space:pre-wrap"
+_STRIP = "display:flex;overflow-x:auto;gap:8px"
+_CELL = "margin:0;flex:none;font:12px sans-serif"
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 
 
@@ -27,6 +29,8 @@ def as_html(result: Result) -> str:
         parts.append(_pre(result.error.traceback, "color:#a33"))
     elif not result.ok:
         parts.append(_pre(f"{result.outcome}, exit code {result.exit_code}", "color:#a33"))
+    if result.frames:
+        parts.append(_strip(result.frames))
     parts += [_pre(note, "color:#777") for note in result.notes]
     return f"<div>{''.join(parts)}</div>"
 
@@ -46,8 +50,21 @@ def _bundle(bundle: Bundle) -> str:
     return _pre(str(bundle.get("text/plain", "")))
 
 
-def _image(kind: str, data: str) -> str:
-    return f'<img alt="" src="data:{kind};base64,{"".join(data.split())}">'
+def _image(kind: str, data: str, style: str = "") -> str:
+    return f'<img alt="" style="{style}" src="data:{kind};base64,{"".join(data.split())}">'
+
+
+def _strip(frames: list[Frame]) -> str:
+    """In a row that scrolls, each with when and where."""
+    cells = []
+    for one in frames:
+        where = f", line {one.line}" if one.line is not None else ""
+        picture = _image("image/png", base64.b64encode(one.png).decode(), "width:240px")
+        caption = html.escape(f"{one.at_ms / 1000:.2f} s{where}")
+        cells.append(
+            f'<figure style="{_CELL}">{picture}<figcaption>{caption}</figcaption></figure>'
+        )
+    return f'<div style="{_STRIP}">{"".join(cells)}</div>'
 
 
 def _frame(document: str) -> str:

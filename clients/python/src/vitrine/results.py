@@ -43,6 +43,24 @@ class Usage:
     peak_memory_kb: int = 0
 
 
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """The screen at one moment of an execution, as `capture` asked for it."""
+
+    at_ms: int
+    """Since the execution began."""
+    stdout_offset: int
+    """Bytes of stdout that had come by then."""
+    line: int | None
+    """Of the code that ran then; None if nobody knows, or the code was over."""
+    png: bytes = dataclasses.field(repr=False)
+
+    @property
+    def image(self) -> Image:
+        """As a PIL image. Needs Pillow."""
+        return to_image(self.png)
+
+
 @dataclasses.dataclass(frozen=True, repr=False)
 class Result:
     """One execution, over and done.
@@ -73,6 +91,8 @@ class Result:
     network: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     """Connections that were asked for, in a session with a network: what was decided, and why."""
     screenshot_png: bytes | None = dataclasses.field(default=None, repr=False)
+    frames: list[Frame] = dataclasses.field(default_factory=list, repr=False)
+    """Pictures on the way, if `capture` asked for them."""
 
     @property
     def ok(self) -> bool:
@@ -152,6 +172,8 @@ class Result:
                 parts.append(f"{name}={_shorten(text, 60)!r}")
         if images := self.images:
             parts.append(f"images={len(images)}")
+        if self.frames:
+            parts.append(f"frames={len(self.frames)}")
         if not self.state_kept:
             parts.append("state_kept=False")
         return f"<Result {', '.join(parts)}; {self.usage.wall_ms:.1f} ms>"
@@ -177,7 +199,7 @@ class Event:
     """Something that happened while code ran.
 
     `type` is stdout or stderr (`text`), result (`data`, a MIME bundle), error (`error`),
-    note (`text`), or, as the last one, finished (`result`).
+    note (`text`), frame (`frame`, a picture on the way), or, as the last one, finished (`result`).
     """
 
     type: str
@@ -187,6 +209,7 @@ class Event:
     result: Result | None = None
     display_id: str | None = None
     update: bool = False
+    frame: Frame | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,6 +258,17 @@ def parse_result(given: Mapping[str, Any]) -> Result:
         started_at=str(given.get("started_at", "")),
         network=[dict(one) for one in given.get("network") or []],
         screenshot_png=_decode(shot) if shot else None,
+        frames=[parse_frame(one) for one in given.get("frames") or []],
+    )
+
+
+def parse_frame(given: Mapping[str, Any]) -> Frame:
+    line = given.get("line")
+    return Frame(
+        int(given.get("at_ms", 0)),
+        int(given.get("stdout_offset", 0)),
+        int(line) if line is not None else None,
+        _decode(given.get("image", "")),
     )
 
 
@@ -257,6 +291,7 @@ def parse_event(line: bytes) -> Event:
         result=parse_result(finished) if finished else None,
         display_id=given.get("display_id"),
         update=bool(given.get("update", False)),
+        frame=parse_frame(given) if given["type"] == "frame" else None,
     )
 
 

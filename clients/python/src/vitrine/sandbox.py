@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Literal
 
 from . import calls
-from .calls import Call, Display, Execution, Limits, SessionInfo, Settings, session_path
+from .calls import Call, Capture, Display, Execution, Limits, SessionInfo, Settings, session_path
 from .either import Either
 from .errors import ConnectionLost, NotFound
 from .files import Files
@@ -34,6 +34,7 @@ def run(
     capture_screenshot: bool = False,
     render_timeout: float | None = None,
     display_time: float | None = None,
+    capture: Capture | bool = False,
     limits: Limits | None = None,
     env: Mapping[str, str] | None = None,
     seed: int | None = None,
@@ -68,6 +69,7 @@ def run(
         capture_screenshot=capture_screenshot,
         render_timeout=render_timeout,
         display_time=display_time,
+        capture=capture,
     )
     transport = shared(find_address(url, token))
     call = calls.run_once(settings, execution)
@@ -171,6 +173,7 @@ class Sandbox(Screen):
         capture_screenshot: bool = False,
         render_timeout: float | None = None,
         display_time: float | None = None,
+        capture: Capture | bool = False,
         on_disconnect: Literal["interrupt", "continue"] | None = None,
     ) -> Result:
         """Runs code in this session and waits for its end. On the class: in a session of its own.
@@ -188,6 +191,8 @@ class Sandbox(Screen):
             on_stdout, on_stderr: get each piece of text as it appears.
             on_event: gets every `Event` as it happens.
             capture_screenshot: also takes the screen, as `Result.screenshot`.
+            capture: pictures while it runs, as `Result.frames`: True (whenever the screen has
+                changed), or such as {"every_ms": 200, "max": 20}.
             on_disconnect: "continue" lets the code go on if the connection breaks.
         """
         execution = Execution(
@@ -199,6 +204,7 @@ class Sandbox(Screen):
             render_timeout,
             display_time,
             on_disconnect,
+            capture,
         )
         call = calls.execute(self.id, execution, self._exec_limit)
         return _answer(self._transport, call, self._wait_s, on_stdout, on_stderr, on_event)
@@ -215,6 +221,7 @@ class Sandbox(Screen):
         stdin: str | None = None,
         env: Mapping[str, str] | None = None,
         capture_screenshot: bool = False,
+        capture: Capture | bool = False,
         on_disconnect: Literal["interrupt", "continue"] | None = None,
     ) -> Iterator[Event]:
         """Runs code and gives each `Event` as it happens; the last one has the `Result`.
@@ -231,6 +238,7 @@ class Sandbox(Screen):
             env,
             capture_screenshot,
             on_disconnect=on_disconnect,
+            capture=capture,
         )
         call = calls.execute(self.id, execution, self._exec_limit)
         return _events(self._transport, call, self._wait_s)

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes pictures of screens for whoever asks over HTTP: of all of it, a region, one window.
+//
+// A session may change its screen for ever, keep its helper from answering, and read its pictures
+// slowly: who waits for any of these holds nothing that others wait for.
+//
+// Ownership: one per server. Threading: the front's one.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "api/places.h"
+#include "api/problem.h"
+#include "api/screen_requests.h"
+#include "session/registry.h"
+
+namespace vitrine::api {
+
+// Bytes that are encoded and that no client has taken yet, in a sum of all.
+class Unsent {
+ public:
+  Unsent() = default;
+  Unsent(std::shared_ptr<std::size_t> sum, std::size_t size) : sum_(std::move(sum)), size_(size) {
+    *sum_ += size_;
+  }
+  Unsent(Unsent&& other) noexcept = default;
+  Unsent& operator=(Unsent&& other) = delete;
+  ~Unsent() {
+    if (sum_) *sum_ -= size_;
+  }
+
+ private:
+  std::shared_ptr<std::size_t> sum_;  // null = moved away
+  std::size_t size_ = 0;
+};
+
+// Keep it until it is sent: it holds a place of its session.
+struct Picture {
+  std::string type;  // image/png, ...
+  std::string bytes;
+  std::vector<std::string> notes;  // what is to be known of it
+  Places::Place place = {};
+  Unsent unsent = {};
+};
+using Taken = std::variant<Picture, Problem>;
+
+// `Vitrine-Notes`, if there are any.
+std::vector<Header> notes_header(const std::vector<std::string>& notes);
+// As the answer: the bytes, and the notes in a header.
+Task<void> send(Exchange& exchange, Picture picture, std::vector<Header> headers = {});
+
+class Pictures {
+ public:
+  explicit Pictures(session::Registry& registry);
+
+  Task<Taken> take(std::shared_ptr<session::Session> session, PictureQuery query);
+
+ private:
+  Task<Taken> take_now(std::shared_ptr<session::Session> session, PictureQuery query);
+  Task<Status> wait_still(std::shared_ptr<session::Session> session,
+                          std::shared_ptr<display::View> view, PictureQuery query);
+  Task<Taken> develop(display::Frame frame, display::Finish finish, std::vector<std::string> notes,
+                      session::Pictured told, std::chrono::steady_clock::time_point asked);
+  void tell(session::Pictured told, std::chrono::steady_clock::time_point asked) const;
+
+  session::Registry& registry_;
+  Places of_session_;
+  Places pictures_;
+  Places hidden_;
+  display::Frame scratch_ = {};  // of who looks at the moment
+  std::shared_ptr<std::size_t> unsent_ = std::make_shared<std::size_t>(0);
+};
+
+}  // namespace vitrine::api
