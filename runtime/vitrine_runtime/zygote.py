@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+from collections.abc import Sequence
 
 from . import plotting, seeding, worker
 from .sealed import __builtins__  # noqa: F401
@@ -25,8 +26,9 @@ AFTER_COLLECTION = 5
 LOADED = ("numpy", "pandas")
 
 
-def warm(variant: str) -> None:
-    """Gets ready to fork workers: "bare", or "loaded" with numpy, pandas and pyplot.
+def warm(variant: str, modules: Sequence[str] = ()) -> None:
+    """Gets ready to fork workers: "bare", or "loaded" with numpy, pandas and pyplot; and with
+    `modules`, of the operator's environment.
 
     Makes no thread, socket, temporary file or generator of random numbers of its own.
     """
@@ -43,6 +45,8 @@ def warm(variant: str) -> None:
     if variant == "loaded":
         plotting.preload(here.imports)
         _touch_frames()
+    for name in modules:  # the operator chose them: one that cannot be imported is an error
+        importlib.import_module(name)
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules that a cell writes into its directory
     sys.argv = [""]
