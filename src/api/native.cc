@@ -86,6 +86,11 @@ Problem refused(const session::Refusal& refusal) {
                       refusal.retry_after_s);
 }
 
+Problem unknown_environment(const Error& error) {
+  return make_problem(http::status::bad_request, "unknown_environment", error.message,
+                      error.remedy);
+}
+
 Problem creation_problem(const Error& error) {
   Problem problem = problem_of(error);
   if (error.code == Code::invalid_argument) {
@@ -110,6 +115,8 @@ Task<void> Native::create(Exchange& exchange) {
   read_session(fields, spec);
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   spec.owner = exchange.identity->name;
+  if (Status known = registry.check_environment(spec.environment); !known)
+    co_return co_await respond(exchange, unknown_environment(known.error()));
   if (auto refusal = registry.refuses(spec))
     co_return co_await respond(exchange, refused(*refusal));
   Streamed streamed(exchange);
@@ -273,6 +280,8 @@ Task<void> Native::run(Exchange& exchange) {
   spec.lifetime = Lifetime::one_shot;
   if (!spec.seed) spec.variant = session::variant_for(request.code);
   spec.owner = exchange.identity->name;
+  if (Status known = registry.check_environment(spec.environment); !known)
+    co_return co_await respond(exchange, unknown_environment(known.error()));
   if (auto refusal = registry.refuses(spec))
     co_return co_await respond(exchange, refused(*refusal));
   Streamed streamed(exchange);
@@ -368,8 +377,12 @@ Task<void> Native::info(Exchange& exchange) {
       exchange.identity->is_named() ? registry.list(*exchange.identity).size() : registry.count();
   out["policy"] = to_string(registry.default_policy());  // of sessions that name none
   out["policies"] = json::array{"native", "restricted", "smolagents"};
-  out["environments"] = json::array{
+  json::array environments{
       json::object{{"name", "default"}, {"variants", json::array{"bare", "loaded", "seeded"}}}};
+  if (json::object* known = keeper.if_object())
+    if (json::value* more = known->if_contains("environments"); more && more->is_array())
+      for (json::value& one : more->as_array()) environments.push_back(std::move(one));
+  out["environments"] = std::move(environments);
   std::string text = json::serialize(out);
   text.insert(text.size() - 1, ",\"limits\":" + limits_json(Limits{}));
   co_await exchange.respond(http::status::ok, "application/json", text);
