@@ -114,6 +114,20 @@ def test_they_are_shown(server: Server, image: Path) -> None:
     assert "environment    heavy" in vitrine("image", "info", "--image", str(image)).stdout
 
 
+def test_without_root_it_is_the_same(shop: Shop, image: Path) -> None:
+    server = shop.serve(image=image, user=65534)
+    try:
+        code = "import sys; 've_heavy' in sys.modules"
+        assert value(run(server, code, environment="heavy")) == "True"
+        more = run(server, "import vt_plain, ve_heavy; 1", environment="heavy",
+                   packages=["vt-plain"])  # fmt: skip
+        assert value(more) == "1"
+        write = "open('/usr/local/lib/vitrine-packages/ve_heavy.py', 'a')"
+        assert run(server, write, environment="heavy")["error"]["name"] == "OSError"
+    finally:
+        server.end()
+
+
 def test_what_is_in_use_is_not_replaced(server: Server, image: Path, shop: Shop) -> None:
     again = bake(image, shop, "--with", "ve-heavy", "--name", "heavy")
     assert again.returncode == 1 and "stop it first" in again.stderr, again
