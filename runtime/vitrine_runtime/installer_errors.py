@@ -54,6 +54,7 @@ def meaning_of(said: str) -> Failed:
         code = "conflict"
     if code == "only_sdist":
         names = ", ".join(dict.fromkeys(_SOURCE.findall(text)))
+        text = text.partition("\n\nhint:")[0]  # which is about arguments of uv
         text = f"{names or 'a package'} has only a source distribution for this Python: {text}"
     if code == "needs_compiler":
         names = ", ".join(dict.fromkeys(_BUILT.findall(text)))

@@ -14,6 +14,8 @@ from served import BUILD, IMAGE, Server
 from test_packages import run, value
 from wheels import wheel
 
+THREADS = "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+
 
 def vitrine(*words: str) -> subprocess.CompletedProcess[str]:
     program = str(BUILD / "bin" / "vitrine")
@@ -31,10 +33,12 @@ def image(tmp_path_factory: pytest.TempPathFactory, shop: Shop) -> Path:
     image.symlink_to(IMAGE.resolve())
     wheel(shop.wheels, "ve_heavy", files={"ve_heavy.py": "import time\nborn = time.time()\n"})
     wheel(shop.wheels, "ve_extra", requires=("ve_heavy",))
+    wheel(shop.wheels, "ve_threads", files={"ve_threads.py": THREADS})
     for name, options in (
         ("heavy", ("--preload", "ve_heavy")),
         ("lazy", ()),
         ("broken", ("--preload", "ve_is_not_there")),
+        ("threads", ("--with", "ve-threads", "--preload", "ve_threads")),
     ):
         made = bake(image, shop, "--with", "ve-heavy", "--name", name, *options)
         assert made.returncode == 0, made
@@ -98,11 +102,18 @@ def test_a_name_that_does_not_exist_is_refused_with_those_that_do(server: Server
         assert server.post("/v1/run", {"code": "1", "environment": name}).status in (400, 422)
 
 
-def test_one_that_cannot_be_loaded_is_an_error_and_harms_nobody(server: Server) -> None:
-    answer = server.post("/v1/run", {"code": "1", "environment": "broken"})
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("broken", "No module named 've_is_not_there'"), ("threads", "starts threads")],
+)
+def test_one_that_cannot_be_loaded_is_an_error_and_harms_nobody(
+    server: Server, name: str, why: str
+) -> None:
+    answer = server.post("/v1/run", {"code": "1", "environment": name})
 
     answer.is_problem(503)
     assert "environment" in answer.json["detail"], answer
+    assert why in server.read_log()
     assert value(run(server, "6 * 7", environment="heavy")) == "42"
 
 
