@@ -113,8 +113,8 @@ void Layers::touch(const std::string& id) {
 
 bool Layers::forget_lost(const std::string& id) {
   std::error_code failed;
-  if (!layers_.contains(id) || fs::is_directory(path(id), failed)) return false;
-  (void)remove(id);
+  if (fs::is_directory(path(id), failed)) return false;
+  if (layers_.contains(id)) (void)remove(id);
   return true;
 }
 

@@ -49,7 +49,7 @@ class Layers {
   std::uint64_t bytes() const;
   void touch(const std::string& id);
 
-  // True if somebody took its files away behind our back; then it is no layer any more.
+  // True if it has no files, also where somebody took them away behind our back: then it is no layer.
   bool forget_lost(const std::string& id);
 
   // A directory to fill, and its name; then commit() or discard().
