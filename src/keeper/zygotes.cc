@@ -206,14 +206,17 @@ void Zygotes::died(const std::shared_ptr<Zygote>& zygote) {
               (flavor.environment.empty() ? "" : " of " + flavor.environment) + ") died" +
               (starting ? " while it warmed up" : ""));
   if (starting && ++mine.failures >= kMaxFailures)
-    fail_queue(mine, Error{.code = Code::unavailable,
-                           .message = flavor.environment.empty()
-                                          ? "no Python can be started from the image"
-                                          : "no Python can be started with the environment",
-                           .remedy = flavor.environment.empty()
-                                         ? "check the image: ./dev image --check"
-                                         : "make it again: vitrine image build --with ... --name " +
-                                               flavor.environment});
+    fail_queue(
+        mine,
+        Error{.code = Code::unavailable,
+              .message = flavor.environment.empty()
+                             ? "no Python can be started from the image"
+                             : "no Python can be started with the environment: the server's log "
+                               "says why",
+              .remedy = flavor.environment.empty()
+                            ? "check the image: ./dev image --check"
+                            : "make it again: vitrine image build --with ... --name " +
+                                  flavor.environment});
   if (!flavor.environment.empty() && mine.failures >= kMaxFailures) {
     mine.failures = 0;  // started again when somebody asks again
     return;
