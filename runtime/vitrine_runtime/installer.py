@@ -2,8 +2,9 @@
 """Finds and installs packages with uv, in a session that runs nothing else.
 
 Reads one job (JSON) from standard input. Writes JSON lines: {"progress": text} as it goes, then one
-{"done": {...}} or {"failed": {"code", "detail"}}. Nothing of a package is executed: wheels are
-unpacked and their modules compiled. What this says is checked: it handled hostile archives.
+{"done": {...}} or {"failed": {"code", "detail"}}. Nothing of a package is executed, wheels are
+unpacked and their modules compiled, unless source distributions are allowed: those run their own
+code, here. What this says is checked: it handled hostile archives.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ OFFERS = WORK / "image"
 POINT = "/usr/local/lib/vitrine-packages"
 UV = "/usr/local/bin/uv"
 PYTHON = "/usr/bin/python3"
+
+WHOLE = 4 << 20  # bytes of a package of the image that a build may get
 
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)(\[[^\]]*\])?==(\S+)")
 _PROGRESS = re.compile(r"^(Resolved|Downloading|Downloaded|Building|Built|Prepared|Installed)\b")
@@ -68,7 +71,9 @@ def _inventory(job: dict[str, Any]) -> dict[str, Any]:
         if name.isidentifier()
     }
     for directory in sys.path:  # what brings no metadata: modules of Debian's own packages
-        if directory.startswith(POINT) or not os.path.isdir(directory):
+        if (directory.startswith(POINT) and not job.get("environment")) or not os.path.isdir(
+            directory
+        ):
             continue
         for entry in os.listdir(directory):
             name = entry.split(".")[0]
@@ -92,13 +97,14 @@ def _default_index() -> str:
         return ""
 
 
-def _image() -> dict[str, str]:
+def _image(environment: bool) -> dict[str, str]:
+    """With the operator's environment: what is at the layers' place here is its own."""
     from importlib import metadata
 
     found: dict[str, str] = {}
     for item in metadata.distributions():
         name = item.metadata["Name"]
-        if name and POINT not in str(item.locate_file("")):
+        if name and (environment or POINT not in str(item.locate_file(""))):
             found.setdefault(_key(name), item.version)
     return found
 
@@ -114,12 +120,12 @@ def _resolve(job: dict[str, Any]) -> dict[str, Any]:
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir()
     _certificates(job)
-    image = _image()
+    image = _image(bool(job.get("environment")))
     (WORK / "wanted.txt").write_text("".join(line + "\n" for line in job["requirements"]))
     pins = [f"{name}=={version}" for name, version in sorted(image.items())]
     pins += job.get("pins", [])  # of a layer that the session has already
     (WORK / "image.txt").write_text("".join(pin + "\n" for pin in pins))
-    _offer_image()
+    _offer_image(WHOLE if job.get("allow_sdist") else 0, bool(job.get("environment")))
     command = ["pip", "compile", str(WORK / "wanted.txt"), "--generate-hashes", "--no-header",
                "--no-annotate", "--no-emit-index-url", "--no-strip-extras", "--upgrade",
                "--output-file", str(WORK / "pins.txt")]  # fmt: skip
@@ -144,16 +150,17 @@ def _resolve(job: dict[str, Any]) -> dict[str, Any]:
     return {"pins": sorted(chosen, key=lambda one: one["name"]), "shadows": shadows}
 
 
-def _offer_image() -> None:
+def _offer_image(whole: int, environment: bool) -> None:
     """What the image has, as wheels that hold nothing but what they tell: uv looks no further,
-    also where there is no index."""
+    also where there is no index. Up to `whole` bytes they hold their files too: a build may need
+    them, and its environment gets what is offered here."""
     import zipfile
     from importlib import metadata
 
     OFFERS.mkdir()
     for item in metadata.distributions():
         about = item.read_text("METADATA")
-        if not about or POINT in str(item.locate_file("")):
+        if not about or (POINT in str(item.locate_file("")) and not environment):
             continue
         stem = f"{_key(item.metadata['Name']).replace('-', '_')}-{item.version}"
         with zipfile.ZipFile(OFFERS / f"{stem}-py3-none-any.whl", "w") as wheel:
@@ -161,6 +168,20 @@ def _offer_image() -> None:
             tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
             wheel.writestr(f"{stem}.dist-info/WHEEL", tags)
             wheel.writestr(f"{stem}.dist-info/RECORD", "")
+            files = {str(file): str(item.locate_file(file)) for file in item.files or ()}
+            files = {file: path for file, path in files.items() if _belongs(file, path)}
+            if whole and sum(os.path.getsize(path) for path in files.values()) <= whole:
+                for file, path in files.items():
+                    wheel.write(path, file)
+                entries = item.read_text("entry_points.txt")
+                if entries:
+                    wheel.writestr(f"{stem}.dist-info/entry_points.txt", entries)
+
+
+def _belongs(file: str, path: str) -> bool:
+    """Programs are elsewhere in the image than their record says; a build needs modules."""
+    outside = file.startswith(("/", "..")) or "__pycache__" in file or ".dist-info/" in file
+    return not outside and os.path.isfile(path)
 
 
 # -- install: unpack what was chosen --------------------------------------------------------------
@@ -236,7 +257,7 @@ def _uv(arguments: list[str], job: dict[str, Any]) -> None:
         command.append("--no-index")
     if job.get("find_links"):
         command += ["--find-links", POINT]
-    if job["action"] == "resolve":
+    if job["action"] == "resolve" or job.get("allow_sdist"):
         command += ["--find-links", str(OFFERS)]
     if "SSL_CERT_FILE" in os.environ:
         command.append("--system-certs")

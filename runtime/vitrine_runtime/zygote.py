@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+from collections.abc import Sequence
 
 from . import plotting, seeding, worker
 from .sealed import __builtins__  # noqa: F401
@@ -23,10 +24,12 @@ STDLIB = (
 REHEARSALS = 20  # enough for the interpreter to specialise the code of the runtime
 AFTER_COLLECTION = 5
 LOADED = ("numpy", "pandas")
+CLONE_THREAD = 0x10000
 
 
-def warm(variant: str) -> None:
-    """Gets ready to fork workers: "bare", or "loaded" with numpy, pandas and pyplot.
+def warm(variant: str, modules: Sequence[str] = ()) -> None:
+    """Gets ready to fork workers: "bare", or "loaded" with numpy, pandas and pyplot; and with
+    `modules`, of the operator's environment.
 
     Makes no thread, socket, temporary file or generator of random numbers of its own.
     """
@@ -43,6 +46,8 @@ def warm(variant: str) -> None:
     if variant == "loaded":
         plotting.preload(here.imports)
         _touch_frames()
+    for name in modules:
+        _preload(name)
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules that a cell writes into its directory
     sys.argv = [""]
@@ -52,6 +57,17 @@ def warm(variant: str) -> None:
     # child would each land on, and so copy, another page. Now they land where these did.
     _rehearse(AFTER_COLLECTION)
     gc.freeze()
+
+
+def _preload(name: str) -> None:
+    """A module that the operator chose. One that cannot be imported is an error; so is one that
+    starts threads: they would be missing after the fork, with whatever they had locked."""
+    import ctypes
+
+    importlib.import_module(name)
+    # There is no /proc here. This does nothing, and only a process with one thread may ask for it.
+    if ctypes.CDLL(None).unshare(CLONE_THREAD) != 0:
+        raise RuntimeError(f"importing {name} starts threads: it cannot be preloaded")
 
 
 def _load_policy() -> None:

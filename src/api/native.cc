@@ -80,6 +80,11 @@ std::string cause_text(const Session& session) {
   return text;
 }
 
+Problem unknown_environment(const Error& error) {
+  return make_problem(http::status::bad_request, "unknown_environment", error.message,
+                      error.remedy);
+}
+
 Task<void> Native::create(Exchange& exchange) {
   std::optional<json::object> body = co_await read_body(exchange, EmptyBody::is_object);
   if (!body) co_return;
@@ -89,6 +94,8 @@ Task<void> Native::create(Exchange& exchange) {
   read_session(fields, spec);
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   spec.owner = exchange.identity->name;
+  if (Status known = registry.check_environment(spec.environment); !known)
+    co_return co_await respond(exchange, unknown_environment(known.error()));
   if (auto refusal = registry.refuses(spec))
     co_return co_await respond(exchange, refused(*refusal));
   Streamed streamed(exchange);
@@ -252,6 +259,8 @@ Task<void> Native::run(Exchange& exchange) {
   spec.lifetime = Lifetime::one_shot;
   if (!spec.seed) spec.variant = session::variant_for(request.code);
   spec.owner = exchange.identity->name;
+  if (Status known = registry.check_environment(spec.environment); !known)
+    co_return co_await respond(exchange, unknown_environment(known.error()));
   if (auto refusal = registry.refuses(spec))
     co_return co_await respond(exchange, refused(*refusal));
   Streamed streamed(exchange);
@@ -347,8 +356,12 @@ Task<void> Native::info(Exchange& exchange) {
       exchange.identity->is_named() ? registry.list(*exchange.identity).size() : registry.count();
   out["policy"] = to_string(registry.default_policy());  // of sessions that name none
   out["policies"] = json::array{"native", "restricted", "smolagents"};
-  out["environments"] = json::array{
+  json::array environments{
       json::object{{"name", "default"}, {"variants", json::array{"bare", "loaded", "seeded"}}}};
+  if (json::object* known = keeper.if_object())
+    if (json::value* more = known->if_contains("environments"); more && more->is_array())
+      for (json::value& one : more->as_array()) environments.push_back(std::move(one));
+  out["environments"] = std::move(environments);
   std::string text = json::serialize(out);
   text.insert(text.size() - 1, ",\"limits\":" + limits_json(Limits{}));
   co_await exchange.respond(http::status::ok, "application/json", text);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "api/text.h"
+#include "model/environment.h"
 #include "wire/messages.h"
 
 namespace vitrine::api {
@@ -117,8 +118,6 @@ void read_packages(Fields& fields, session::SessionSpec& spec) {
       fields.fail("imports", "it holds something that is no module's name",
                   "send names such as \"cv2\" or \"matplotlib.pyplot\"");
   spec.allow_sdist = fields.flag("allow_sdist").value_or(false);
-  if (spec.allow_sdist)
-    fields.fail("allow_sdist", "this version installs wheels only", "leave it out");
 }
 
 void read_session(Fields& fields, session::SessionSpec& spec) {
@@ -128,6 +127,8 @@ void read_session(Fields& fields, session::SessionSpec& spec) {
           fields.choice("policy", {"native", "restricted", "restrictedpython", "smolagents"}))
     spec.policy = *policy_from(*policy);
   read_packages(fields, spec);
+  spec.environment = fields.text("environment", 64).value_or("");
+  if (spec.environment == kPlainEnvironment) spec.environment.clear();
   read_environment(fields, spec.env);
   if (auto seed = fields.whole("seed", 0, (1ull << 63) - 1)) {
     spec.seed = seed;

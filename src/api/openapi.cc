@@ -101,7 +101,11 @@ json::object schema_session() {
                                                         "smolagents"}}}},
            {"packages", names("requirement strings, such as polars==1.*; docs/packages.md")},
            {"imports", names("modules that it will import, such as cv2")},
-           {"allow_sdist", json::object{{"type", "boolean"}}},
+           {"environment", text("one of those that GET /v1/info names")},
+           {"allow_sdist",
+            json::object{
+                {"type", "boolean"},
+                {"description", "build packages that have only a source distribution, in a jail"}}},
            {"env", json::object{{"type", "object"}}},
            {"seed", json::object{{"type", "integer"}}},
            {"display", json::object{{"type", "object"},

@@ -95,12 +95,14 @@ PackageWish wish_of(const session::SessionSpec& spec) {
   wish.packages = spec.packages;
   wish.imports = spec.imports;
   wish.allow_sdist = spec.allow_sdist;
+  wish.environment = spec.environment;
+  wish.owner = spec.owner;
   return wish;
 }
 
 Problem problem_of(const session::PackageTrouble& trouble) {
   return make_problem(static_cast<http::status>(trouble.status), trouble.code, trouble.detail,
-                      trouble.remedy, trouble.code == "no_capacity" ? 2 : 0);
+                      trouble.remedy, trouble.retry_after_s);
 }
 
 Task<void> Streamed::begin() {
@@ -176,6 +178,7 @@ Task<void> warm(Exchange& exchange, session::Registry& registry, Provisioner& pa
   read_packages(fields, spec);
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   PackageWish wish = wish_of(spec);
+  wish.owner = exchange.identity->name;
   Streamed streamed(exchange);
   std::shared_ptr<Provisioner::Turn> turn;  // until the layer is there
   ForSession of{session, &turn};

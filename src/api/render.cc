@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "base/base64.h"
 #include "wire/messages.h"
 
 namespace vitrine::api {
@@ -67,33 +68,7 @@ std::string network_json(const std::vector<NetworkEntry>& entries) {
 
 }  // namespace
 
-std::string base64(std::string_view bytes) {
-  static constexpr char kAlphabet[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  const std::size_t whole = bytes.size() / 3 * 3;
-  out.resize(whole / 3 * 4);
-  char* to = out.data();
-  for (std::size_t i = 0; i < whole; i += 3) {  // pictures are long
-    const auto* at = reinterpret_cast<const unsigned char*>(bytes.data() + i);
-    *to++ = kAlphabet[at[0] >> 2];
-    *to++ = kAlphabet[(at[0] & 3) << 4 | at[1] >> 4];
-    *to++ = kAlphabet[(at[1] & 15) << 2 | at[2] >> 6];
-    *to++ = kAlphabet[at[2] & 63];
-  }
-  for (std::size_t i = whole; i < bytes.size(); i += 3) {
-    const auto at = [&](std::size_t k) -> std::uint32_t {
-      return i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0;
-    };
-    const std::uint32_t group = at(0) << 16 | at(1) << 8 | at(2);
-    out += kAlphabet[group >> 18];
-    out += kAlphabet[group >> 12 & 63];
-    out += i + 1 < bytes.size() ? kAlphabet[group >> 6 & 63] : '=';
-    out += i + 2 < bytes.size() ? kAlphabet[group & 63] : '=';
-  }
-  return out;
-}
+std::string base64(std::string_view bytes) { return to_base64(bytes); }
 
 namespace {
 
@@ -175,6 +150,8 @@ std::string session_json(const session::Session& session) {
     for (const std::string& rule : session.spec.network->allow) rules.push_back(json::string(rule));
     out += ",\"network\":{\"allow\":" + json::serialize(rules) + "}";
   }
+  if (!session.spec.environment.empty())
+    out += ",\"environment\":" + quoted(session.spec.environment);
   if (session.spec.seed) out += ",\"seed\":" + std::to_string(*session.spec.seed);
   if (session.death)
     out += ",\"death\":{\"cause\":" + quoted(to_string(session.death->cause)) +

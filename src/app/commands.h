@@ -38,6 +38,8 @@ struct Target {
   std::vector<std::string> env;        // NAME=VALUE
   std::vector<std::string> allow;      // HOST[:PORT] that the session may reach
   std::vector<std::string> with = {};  // packages, as requirement strings
+  bool allow_sdist = false;            // they may be built
+  std::string environment = {};        // empty = the image alone
   std::string policy;                  // empty = the server's
   std::vector<std::string> imports;
 };
@@ -54,7 +56,15 @@ int run(const RunOptions& options);
 
 int repl(const Target& target);
 int doctor(const std::string& image, bool as_json);
-int image_build(bool force);
+struct BakeOptions {
+  std::string image;              // empty = the default
+  std::vector<std::string> with;  // requirement strings; none = make the image itself
+  std::string name;               // of the environment; empty = after the first package
+  std::string preload;            // modules, with commas
+  std::string find_links;         // a directory with wheels
+  bool no_index = false;          // and nothing else
+};
+int image_build(bool force, const BakeOptions& options);
 int image_info(const std::string& image, bool as_json);
 enum class PackagesAction { list, warm, prune };
 // `prune` removes what no session uses, until `keep_mb` are left.

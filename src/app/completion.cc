@@ -21,7 +21,8 @@ std::vector<Words> commands() {
   for (const Setting& setting : kSettings) serve += flag_of(setting) + " ";
   serve += "--host --config --ephemeral";
   const std::string target =
-      "--url --token --timeout --memory --env --allow --with --policy --import --image";
+      "--url --token --timeout --memory --env --allow --with --allow-sdist --environment --policy "
+      "--import --image";
   return {{"serve", "start the server", serve},
           {"run", "one sealed run in the terminal", "-c --stdin --screenshot --json " + target},
           {"packages", "the packages a server has installed", "list warm prune"},

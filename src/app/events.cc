@@ -97,6 +97,8 @@ Status add_session_fields(const Target& target, json::object& body) {
     json::array& list = body["packages"].emplace_array();
     for (const std::string& one : target.with) list.emplace_back(one);
   }
+  if (target.allow_sdist) body["allow_sdist"] = true;
+  if (!target.environment.empty()) body["environment"] = target.environment;
   if (!target.allow.empty()) {
     json::array rules;
     for (const std::string& rule : target.allow) rules.emplace_back(rule);

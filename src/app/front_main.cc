@@ -327,6 +327,9 @@ Status Front::start() {
   registry_.provider = [this](session::SessionSpec* spec) {
     return provisioner_.provide_in_time(spec, kPackagePatience);
   };
+  registry_.on_layer_lost = [this](const std::string& layer) {
+    return provisioner_.layers().forget_lost(layer);
+  };
   registry_.on_decided = [this](const std::string& session, const NetworkEntry& entry) {
     log_decision(session, entry);
   };
@@ -397,6 +400,11 @@ Task<void> Front::run() {
   std::uint64_t capacity = 0;
   if (!failed && info.is_object() && info.as_object().contains("capacity"))
     capacity = info.as_object().at("capacity").to_number<std::uint64_t>();
+  std::vector<std::string> environments;
+  if (!failed && info.is_object() && info.as_object().contains("environments"))
+    for (const json::value& one : info.as_object().at("environments").as_array())
+      environments.emplace_back(one.as_object().at("name").as_string());
+  registry_.environments(std::move(environments));
   add_routes(capacity);
   if (Status adopted = co_await registry_.adopt(instance); !adopted)
     log_line("error front: taking over sessions: " + adopted.error().describe());

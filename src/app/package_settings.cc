@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "app/netrc.h"
 #include "app/pip_settings.h"
 #include "base/fd.h"
 
@@ -143,6 +144,15 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
   } else if (settings.get("index_url", "").empty()) {  // a chosen index stands for itself
     for (const std::string& one : pip.extra_index_urls) extra.emplace_back(one);
   }
+  // Credentials that stand in no URL are put into it, in the file that only the front can read.
+  std::string index = settings.get("index_url", pip.index_url);
+  if (const std::string file = settings.get("index_credentials", ""); !file.empty()) {
+    Result<std::vector<Machine>> machines = load_netrc(file);
+    if (!machines) return std::move(machines.error());
+    if (index.empty()) index = default_index(image);
+    index = with_credentials(index, *machines);
+    for (json::value& one : extra) one = with_credentials(std::string(one.as_string()), *machines);
+  }
   std::string certificates;
   if (!pip.certificates.empty())
     if (Result<std::string> text = read_file(AT_FDCWD, pip.certificates.c_str(), kMaxCertificates))
@@ -151,8 +161,10 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
       std::getenv("ADDITIONAL_IMPORTS");  // as the ancestors' containers have it
   const json::object out{
       {"on", settings.get("packages", "on") == "on" ? 1 : 0},
-      {"index_url", settings.get("index_url", pip.index_url)},
+      {"index_url", index},
+      {"index_hosts", words(settings.get("index_hosts", ""))},
       {"extra_index_urls", std::move(extra)},
+      {"sdist", settings.get("sdist", "on") == "on" ? 1 : 0},
       {"find_links", places.wheels.empty() ? 0 : 1},
       {"certificates", certificates},
       {"allow", names(settings.get("packages_allow", ""))},
@@ -162,7 +174,6 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
       {"budget_bytes", mega(settings, "layers_mb", 8192)},
       {"time_s", std::strtoull(settings.get("install_timeout", "300").c_str(), nullptr, 10)}};
   if (places.has_index) {
-    const std::string index = settings.get("index_url", pip.index_url);
     places.addresses = addresses_of(host_of(index.empty() ? default_index(image) : index));
   }
   if (Status s = write_private(places.file, json::serialize(out), front); !s)

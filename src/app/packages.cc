@@ -63,6 +63,7 @@ int packages(PackagesAction action, const Target& target, std::uint64_t keep_mb,
     json::object body;
     json::array& list = body["packages"].emplace_array();
     for (const std::string& one : target.with) list.emplace_back(one);
+    if (target.allow_sdist) body["allow_sdist"] = true;
     request.body = json::serialize(body);
     hooks.on_line = [&](std::string_view line) { return take_line(line, last); };
   }

@@ -153,6 +153,10 @@ bool is_loopback(const std::string& listen) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  // Where pip finds its index may hold a password: what needs it has been written down.
+  for (const char* name : {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL",
+                           "UV_DEFAULT_INDEX", "UV_INDEX", "UV_EXTRA_INDEX_URL"})
+    ::unsetenv(name);
   ::execv(argv[0], argv.data());
   ::_exit(refuse(Error::from_errno("starting " + words[0]).with_remedy("build it: ./dev build"),
                  kOurFailure));

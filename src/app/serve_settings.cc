@@ -147,9 +147,9 @@ Status validate(const Settings& settings) {
     if (name == "auth" && value != "auto" && value != "token" && value != "none")
       return wrong(name, value, "is none of auto, token and none",
                    "use one of these, or leave --auth out");
-    if (name == "packages" && value != "on" && value != "off")
+    if ((name == "packages" || name == "sdist") && value != "on" && value != "off")
       return wrong(name, value, "is neither on nor off",
-                   "use one of these, or leave --packages out");
+                   "use one of these, or leave --" + name + " out");
     if ((name == "index_url" || name == "extra_index_url") && value != "none" &&
         !value.starts_with("https://") && !value.starts_with("http://"))
       return wrong(name, value, "is not a URL", "give the URL of a simple index, or none");

@@ -59,10 +59,14 @@ class Entry {
     if (auto n = whole("executions_per_minute", 10'000'000))
       quota.executions_per_minute = static_cast<std::uint32_t>(*n);
     if (auto n = whole("memory_mb", 1u << 30)) quota.memory_bytes = *n << 20;
+    if (auto n = whole("installations", 1000)) quota.installations = static_cast<std::uint32_t>(*n);
+    if (auto n = whole("installations_per_hour", 1'000'000))
+      quota.installations_per_hour = static_cast<std::uint32_t>(*n);
     for (const auto& [key, value] : object_)
       if (!known_.contains(std::string(key)))
         fail(std::string(key), "there is no such field",
-             "known are: name, token, sha256, sessions, executions_per_minute, memory_mb");
+             "known are: name, token, sha256, sessions, executions_per_minute, memory_mb, "
+             "installations, installations_per_hour");
     if (error_) return std::move(*error_);
     return token;
   }
@@ -159,6 +163,8 @@ std::string tokens_json(const std::vector<Token>& tokens) {
     if (quota.sessions) one["sessions"] = *quota.sessions;
     if (quota.executions_per_minute) one["executions_per_minute"] = *quota.executions_per_minute;
     if (quota.memory_bytes) one["memory_mb"] = *quota.memory_bytes >> 20;
+    if (quota.installations) one["installations"] = *quota.installations;
+    if (quota.installations_per_hour) one["installations_per_hour"] = *quota.installations_per_hour;
     list.push_back(std::move(one));
   }
   return json::serialize(json::object{{"tokens", std::move(list)}}) + "\n";

@@ -2,7 +2,8 @@
 // The tokens file: who may use the server beside its owner, and how much of it.
 //
 //   {"tokens": [{"name": "team-a", "token": "...", "sessions": 50,
-//                "executions_per_minute": 600, "memory_mb": 4096}]}
+//                "executions_per_minute": 600, "memory_mb": 4096,
+//                "installations": 2, "installations_per_hour": 30}]}
 //
 // In place of `token` may stand `sha256`, its hash in hex. Names and one of the two are required.
 // Failure: `invalid_argument` naming file and field, with a remedy; never a token.

@@ -72,6 +72,10 @@ void add_target(CLI::App& command, Target& target) {
       ->type_size(1)
       ->allow_extra_args(false)
       ->option_text("REQUIREMENT");
+  command.add_flag("--allow-sdist", target.allow_sdist,
+                   "build packages that have only a source distribution");
+  command.add_option("--environment", target.environment, "one that the operator baked")
+      ->option_text("NAME");
   command.add_option("--allow", target.allow, "HOST[:PORT] it may reach, again for more [none]")
       ->type_size(1)
       ->allow_extra_args(false);
@@ -110,6 +114,8 @@ void add_packages(CLI::App& command, PackagesOptions& options) {
   options.warm = command.add_subcommand("warm", "install now what sessions will ask for");
   options.prune = command.add_subcommand("prune", "remove what no session uses");
   options.warm->add_option("REQUIREMENT", options.target.with, "such as polars==1.*")->required();
+  options.warm->add_flag("--allow-sdist", options.target.allow_sdist,
+                         "build those that have only a source distribution");
   options.prune->add_option("--keep", options.keep_mb, "megabytes that may stay [0]");
   for (CLI::App* one : {options.list, options.warm, options.prune}) {
     one->add_option("--url", options.target.url, "server [$VITRINE_URL]");
@@ -201,6 +207,19 @@ int parse_and_run(int argc, char** argv) {
   CLI::App& build_command =
       *image_command.add_subcommand("build", "make it, if its recipe changed");
   build_command.add_flag("--force", force, "make it again");
+  BakeOptions baking;
+  build_command
+      .add_option("--with", baking.with,
+                  "a package for an environment beside it, again for more; the image stays")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->option_text("REQUIREMENT");
+  build_command.add_option("--name", baking.name, "of the environment [the first package's]");
+  build_command.add_option("--preload", baking.preload,
+                           "modules that its interpreters import before a session, with commas");
+  build_command.add_option("--image", baking.image, "beside another one than the default");
+  build_command.add_option("--find-links", baking.find_links, "a directory with wheels");
+  build_command.add_flag("--no-index", baking.no_index, "only those wheels");
   CLI::App& info_command = *image_command.add_subcommand("info", "what is in it");
   info_command.add_option("--image", image, "another one than the default");
   info_command.add_flag("--json", as_json, "as JSON");
@@ -231,7 +250,7 @@ int parse_and_run(int argc, char** argv) {
   if (repl_command) return repl(conversing);
   if (packages_command) return manage_packages(managing);
   if (doctor_command) return doctor(image, as_json);
-  if (build_command) return image_build(force);
+  if (build_command) return image_build(force, baking);
   if (info_command) return image_info(image, as_json);
   if (tokens_command) return read_tokens(tokens, data);
   if (completion_command) return completion(shell);

@@ -31,4 +31,32 @@ std::string from_base64(std::string_view text) {
   return out;
 }
 
+std::string to_base64(std::string_view bytes) {
+  static constexpr char kAlphabet[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  const std::size_t whole = bytes.size() / 3 * 3;
+  out.resize(whole / 3 * 4);
+  char* to = out.data();
+  for (std::size_t i = 0; i < whole; i += 3) {  // pictures are long
+    const auto* at = reinterpret_cast<const unsigned char*>(bytes.data() + i);
+    *to++ = kAlphabet[at[0] >> 2];
+    *to++ = kAlphabet[(at[0] & 3) << 4 | at[1] >> 4];
+    *to++ = kAlphabet[(at[1] & 15) << 2 | at[2] >> 6];
+    *to++ = kAlphabet[at[2] & 63];
+  }
+  for (std::size_t i = whole; i < bytes.size(); i += 3) {
+    const auto at = [&](std::size_t k) -> std::uint32_t {
+      return i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0;
+    };
+    const std::uint32_t group = at(0) << 16 | at(1) << 8 | at(2);
+    out += kAlphabet[group >> 18];
+    out += kAlphabet[group >> 12 & 63];
+    out += i + 1 < bytes.size() ? kAlphabet[group >> 6 & 63] : '=';
+    out += i + 2 < bytes.size() ? kAlphabet[group & 63] : '=';
+  }
+  return out;
+}
+
 }  // namespace vitrine

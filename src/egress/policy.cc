@@ -122,6 +122,7 @@ Result<Policy> Policy::make(const wire::EgressSetup& setup) {
     if (!range) return std::move(range.error());
     policy.private_.push_back(std::move(*range));
   }
+  policy.gate_ = setup.gate;
   return policy;
 }
 

@@ -39,6 +39,11 @@ class Policy {
   // The rule that allows it; nullptr if none does.
   const std::string* rule_for(const std::string& host, std::uint16_t port) const;
 
+  // The front's own port, which is reached although no other of this machine is.
+  bool is_gate(const std::string& host, std::uint16_t port) const {
+    return gate_ != 0 && port == gate_ && host == "127.0.0.1";
+  }
+
   // Why it is refused; nullopt if it is not. `own` are the addresses of this machine.
   std::optional<std::string> refuses(const Address& address, const std::vector<Address>& own) const;
 
@@ -51,6 +56,7 @@ class Policy {
   std::vector<NetworkRule> rules_;
   std::vector<std::string> texts_;
   std::vector<AddressRange> private_;
+  std::uint16_t gate_ = 0;
 };
 
 // Of all interfaces, now. Nothing if they cannot be told: then nothing may be connected to.

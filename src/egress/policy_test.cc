@@ -124,5 +124,16 @@ TEST(OwnAddresses, HoldLoopback) {
   EXPECT_NE(std::ranges::find(*own, at("127.0.0.1")), own->end());
 }
 
+TEST(Policy, OpensOnePortOfThisMachineForTheIndex) {
+  Result<Policy> some = Policy::make({.allow = {"a.org"}, .private_ = {}, .gate = 40123});
+  ASSERT_TRUE(some);
+
+  EXPECT_TRUE(some->is_gate("127.0.0.1", 40123));
+  EXPECT_FALSE(some->is_gate("127.0.0.1", 40124));
+  EXPECT_FALSE(some->is_gate("localhost", 40123));
+  EXPECT_EQ(some->rule_for("127.0.0.1", 40123), nullptr);
+  EXPECT_FALSE(policy({"a.org"}).is_gate("127.0.0.1", 0));
+}
+
 }  // namespace
 }  // namespace vitrine::egress

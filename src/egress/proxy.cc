@@ -208,6 +208,10 @@ void Proxy::read_head(Connection& c) {
 
 void Proxy::judge(Connection& c) {
   const Request& request = c.request;
+  if (parts_.policy.is_gate(request.host, request.port)) {
+    c.rule = "of the package index";
+    return go(c, {*parse_address(request.host)});
+  }
   const std::string* rule = parts_.policy.rule_for(request.host, request.port);
   if (rule == nullptr)
     return refuse(c, 403,
@@ -243,6 +247,10 @@ void Proxy::judge_addresses(Connection& c, std::vector<Address> addresses) {
       return refuse(c, 403,
                     c.request.host + " leads to " + address.text() + ", which is " + *why +
                         ": sessions reach public addresses only");
+  go(c, std::move(addresses));
+}
+
+void Proxy::go(Connection& c, std::vector<Address> addresses) {
   c.addresses = std::move(addresses);
   c.next_address = 0;
   c.state = State::connecting;

@@ -58,6 +58,7 @@ class Proxy {
   void read_head(Connection& connection);
   void judge(Connection& connection);
   void take_answers();
+  void go(Connection& c, std::vector<Address> addresses);
   void judge_addresses(Connection& connection, std::vector<Address> addresses);
   void connect_next(Connection& connection);
   void connected(Connection& connection);

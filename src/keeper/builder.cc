@@ -127,6 +127,9 @@ Status prepare_staging(const BuilderConfig& config) {
   if (!layers) return std::move(layers.error());
   Result<Fd> wheels = as_trees || config.wheels.empty() ? Fd() : open_layer(config.wheels);
   if (!wheels) return std::move(wheels.error());
+  Result<Fd> environments =
+      as_trees || config.environments.empty() ? Fd() : open_layer(config.environments);
+  if (!environments) return std::move(environments.error());
   if (::mount("staging", kStaging, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755") != 0)
     return Error::from_errno("mounting the staging directory");
   if (::chdir(kStaging) != 0) return Error::from_errno("entering the staging directory");
@@ -137,6 +140,8 @@ Status prepare_staging(const BuilderConfig& config) {
       if (Status s = attach_tree(config.layers_tree, "layers"); !s) return s;
     if (config.wheels_tree >= 0)
       if (Status s = attach_tree(config.wheels_tree, "wheels"); !s) return s;
+    if (config.environments_tree >= 0)
+      if (Status s = attach_tree(config.environments_tree, "environments"); !s) return s;
   } else {
     if (Status s = bind_layer(*image, "image"); !s) return s;
     if (Status s = bind_layer(*runtime, "runtime"); !s) return s;
@@ -144,6 +149,8 @@ Status prepare_staging(const BuilderConfig& config) {
       if (Status s = bind_layer(*layers, "layers"); !s) return s;
     if (*wheels)
       if (Status s = bind_layer(*wheels, "wheels"); !s) return s;
+    if (*environments)
+      if (Status s = bind_layer(*environments, "environments"); !s) return s;
   }
   if (::mkdir("root", 0755) != 0 || ::mkdir("proc", 0755) != 0 || ::mkdir("empty", 0755) != 0)
     return Error::from_errno("making a staging directory");
@@ -329,6 +336,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   jail::Sys sys;
   const auto mounts = jail::mount_plan(root_plan(jail::RootKind::zygote, 64 << 20, 4096));
   if (Status s = jail::mount_tree(sys, mounts, "root"); !s) fail(s.error());
+  if (!request.packages.empty())
+    if (Status s = mount_environment(request.packages, "root"); !s) fail(s.error());
   if (Status s = jail::pivot_into(sys, "root"); !s) fail(s.error());
   if (::sethostname("sandbox", 7) != 0) fail(Error::from_errno("naming the host"));
   if (::chdir("/home/sandbox") != 0) fail(Error::from_errno("entering the home"));
@@ -410,11 +419,13 @@ void serve_one(int control, const Packet& packet, const BuilderConfig& config, i
     for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n) request.argv.push_back(in.text());
     for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n)
       request.environment.push_back(in.text());
+    request.packages = in.text();
     if (in.complete() && packet.fds.size() == 3) pid = clone_zygote(request, packet.fds);
   } else if (verb == Verb::add_layer) {
     const std::string layer = in.text();
+    const std::string environment = in.text();
     if (in.complete() && packet.fds.size() == 1) {
-      Status mounted = mount_layer(layer, packet.fds[0].get());
+      Status mounted = mount_layer(layer, environment, packet.fds[0].get());
       if (mounted) pid = ::getpid();
       else pid = std::move(mounted.error());
     }
@@ -560,10 +571,15 @@ void wait_for_keeper(int control) {
   // The keeper may hold thousands: first out of the way of their places, then down to them.
   constexpr int control = 3;
   BuilderConfig inside = config;
-  std::array places{std::pair{socket, control},          std::pair{config.init_program, 4},
-                    std::pair{config.image_tree, 5},     std::pair{config.runtime_tree, 6},
-                    std::pair{config.screen_program, 7}, std::pair{config.display_filter, 8},
-                    std::pair{config.layers_tree, 9},    std::pair{config.wheels_tree, 10}};
+  std::array places{std::pair{socket, control},
+                    std::pair{config.init_program, 4},
+                    std::pair{config.image_tree, 5},
+                    std::pair{config.runtime_tree, 6},
+                    std::pair{config.screen_program, 7},
+                    std::pair{config.display_filter, 8},
+                    std::pair{config.layers_tree, 9},
+                    std::pair{config.wheels_tree, 10},
+                    std::pair{config.environments_tree, 11}};
   constexpr int kFree = 3 + static_cast<int>(std::tuple_size_v<decltype(places)>);
   for (auto& [from, to] : places)
     if (from >= 0 && (from = ::fcntl(from, F_DUPFD_CLOEXEC, kFree)) < 0) ::_exit(125);
@@ -579,6 +595,7 @@ void wait_for_keeper(int control) {
   inside.display_filter = 8;
   inside.layers_tree = config.layers_tree < 0 ? -1 : 9;
   inside.wheels_tree = config.wheels_tree < 0 ? -1 : 10;
+  inside.environments_tree = config.environments_tree < 0 ? -1 : 11;
   ::setsid();  // Ctrl-C in the keeper's terminal is for the keeper
   sigset_t none;
   sigemptyset(&none);
@@ -597,6 +614,7 @@ Result<Builder> start_builder(const BuilderConfig& wanted, int foundation,
   Fd runtime;
   Fd layers;
   Fd wheels;
+  Fd environments;
   if (foundation < 0) {  // fails without privilege, which then is not needed either
     image = clone_tree(config.image);
     runtime = clone_tree(config.runtime);
@@ -606,6 +624,8 @@ Result<Builder> start_builder(const BuilderConfig& wanted, int foundation,
     config.layers_tree = layers.get();
     if (!config.wheels.empty()) wheels = clone_tree(config.wheels);
     config.wheels_tree = wheels.get();
+    if (!config.environments.empty()) environments = clone_tree(config.environments);
+    config.environments_tree = environments.get();
   }
   Result<FdPair> pair = make_socketpair();
   if (!pair) return std::move(pair.error());
@@ -673,12 +693,14 @@ Status send_start_zygote(int control, const StartZygote& request, int socket, in
     out.u32(static_cast<std::uint32_t>(list->size()));
     for (const std::string& text : *list) out.bytes(text);
   }
+  out.bytes(request.packages);
   return send_packet(control, out.take(), {socket, zygote_filter, worker_filter}, Wait::dont);
 }
 
 Status send_add_layer(int control, const AddLayer& request, int init) {
   wire::Writer out;
   out.u8(static_cast<std::uint8_t>(Verb::add_layer)).u64(request.request).bytes(request.layer);
+  out.bytes(request.environment);
   return send_packet(control, out.take(), {init}, Wait::dont);
 }
 

@@ -41,6 +41,8 @@ struct BuilderConfig {
   std::string wheels = {};
   int layers_tree = -1;
   int wheels_tree = -1;
+  std::string environments = {};  // the operator's, one directory each; "" = there are none
+  int environments_tree = -1;
 };
 
 // The outer namespaces outlive a builder: a process of their own holds them, pid 1 of the outer pid
@@ -71,7 +73,8 @@ struct BuildShell {  // fds: channel, v2 cgroup if there is one, doors of v1 cgr
 // is a Cloned whose pid is the builder's own.
 struct AddLayer {  // fds: pidfd of the shell's init
   std::uint64_t request = 0;
-  std::string layer;
+  std::string layer;        // "" = none
+  std::string environment;  // below it; "" = none
 };
 struct ListenInside {  // fds: pidfd of a shell's init, whose network namespace it is
   std::uint64_t what = 0;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
 #include <csignal>
 
 #include "base/packet.h"
@@ -116,8 +117,21 @@ bool is_for_index(const Network& network) {
   return !network.allow.empty() && network.allow.front() == kIndexMark;
 }
 
-Network without_mark(Network network) {
-  if (is_for_index(network)) network.allow.erase(network.allow.begin());
+// The port behind kGateMark; 0 = none.
+std::uint16_t gate_of(const Network& network) {
+  if (!is_for_index(network) || network.allow.size() < 2) return 0;
+  const std::string& mark = network.allow[1];
+  std::uint16_t port = 0;
+  if (!mark.starts_with(kGateMark)) return 0;
+  const char* end = mark.data() + mark.size();
+  const auto [read, failed] = std::from_chars(mark.data() + kGateMark.size(), end, port);
+  return failed == std::errc{} && read == end ? port : std::uint16_t{0};
+}
+
+Network without_marks(Network network) {
+  if (!is_for_index(network)) return network;
+  const std::ptrdiff_t marks = gate_of(network) != 0 ? 2 : 1;
+  network.allow.erase(network.allow.begin(), network.allow.begin() + marks);
   return network;
 }
 
@@ -128,7 +142,8 @@ Status Egress::check(const Network& network) const {
     return Error{.code = Code::unsupported,
                  .message = "network: this server lets no session out",
                  .remedy = "leave `network` out; its operator can allow it with --egress on"};
-  return without_mark(network).validate();
+  if (gate_of(network) != 0 && without_marks(network).allow.empty()) return ok();
+  return without_marks(network).validate();
 }
 
 void Egress::open(Shell& shell, const Network& network, Opened opened) {
@@ -158,8 +173,10 @@ Status Egress::spawn(Proxy& proxy) {
   std::vector<std::string> reachable = config_.private_;
   if (is_for_index(proxy.network))
     reachable.insert(reachable.end(), config_.index.begin(), config_.index.end());
-  Result<Fd> setup = make_setup(
-      {.allow = without_mark(proxy.network).allow, .private_ = reachable, .starts = proxy.starts});
+  Result<Fd> setup = make_setup({.allow = without_marks(proxy.network).allow,
+                                 .private_ = reachable,
+                                 .gate = gate_of(proxy.network),
+                                 .starts = proxy.starts});
   if (!setup) return std::move(setup.error());
   jail::CgroupEntrance entrance;
   const bool grouped = proxy.shell->cgroup.has_value();

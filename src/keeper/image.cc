@@ -40,13 +40,14 @@ Result<Image> open_image(const std::string& directory) {
                  .message = "there is no runtime image",
                  .detail = directory,
                  .remedy = kMake};
-  Image image{.root = directory + "/root", .python = {}, .lock = {}};
+  Image image{.root = directory + "/root", .python = {}, .recipe = {}, .lock = {}};
   Fd root(::openat(outer.get(), "root", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return damaged("it has no root directory");
   Result<std::string> manifest = read_file(outer.get(), "manifest.json", 4 << 20);
   if (!manifest) return damaged("it has no readable manifest");
   const std::string format = manifest_value(*manifest, "format");
   image.python = manifest_value(*manifest, "python");
+  image.recipe = manifest_value(*manifest, "recipe");
   if (format.empty() || image.python.empty()) return damaged("its manifest is not readable");
   if (format != std::to_string(kImageFormat))
     return Error{.code = Code::invalid_argument,

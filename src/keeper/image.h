@@ -13,6 +13,7 @@ inline constexpr int kImageFormat = 1;  // of manifest.json; raised when session
 struct Image {
   std::string root;    // path of the tree
   std::string python;  // "3.11.2"
+  std::string recipe;  // a hash of what it was made from
   Fd lock;  // shared, on the manifest: who rebuilds the image keeps this tree until we end
 };
 

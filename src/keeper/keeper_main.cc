@@ -90,6 +90,7 @@ struct Keeper {
   Loop loop;
   Options options;
   Image image;
+  std::map<std::string, Environment> environments;  // the operator's
   Fd init_program;
   Fd zygote_filter;
   Fd worker_filter;
@@ -304,6 +305,8 @@ Status Keeper::start(const Options& chosen) {
   std::optional<uid_t> user;
   if (root) user = options.uid_base + kOuterIds;
   if (Status s = prepare_layers(user); !s) return s;
+  if (level != Level::container)  // which cannot mount them
+    environments = find_environments(options.image + ".environments", image.recipe);
   if (level == Level::container) {
     shells = std::make_unique<FloorShells>(loop, reaper,
                                            FloorConfig{.image = image.root,
@@ -320,14 +323,16 @@ Status Keeper::start(const Options& chosen) {
                       .screen_program = screen_program.get(),
                       .display_filter = display_filter.get(),
                       .layers = options.data.empty() ? "" : options.data + "/layers",
-                      .wheels = options.wheels});
+                      .wheels = options.wheels,
+                      .environments = environments.empty() ? "" : options.image + ".environments"});
   }
   if (Status s = shells->start(); !s) return s;
   shells->inject_faults([this] { return fault_numbers(options).shell; });
   zygotes.emplace(loop, reaper, *shells,
                   ZygoteConfig{.zygote_filter = zygote_filter.get(),
                                .worker_filter = worker_filter.get(),
-                               .children_per_zygote = options.children_per_zygote});
+                               .children_per_zygote = options.children_per_zygote,
+                               .environments = environments});
   displays.emplace(loop, reaper, *shells);
   displays->inject_faults([this] { return fault_numbers(options).display; });
   rooms.emplace(loop, reaper, *shells, *zygotes, options.pool);
@@ -447,9 +452,18 @@ std::string Keeper::info() const {
   for (const Zygotes::Condition& one : zygotes->conditions()) {
     zygote_list += zygote_list.empty() ? "" : ",";
     zygote_list +=
-        "{\"variant\":" + json_text(to_string(one.variant)) +
+        "{\"variant\":" + json_text(to_string(one.flavor.variant)) +
+        ",\"environment\":" + json_text(one.flavor.environment) +
         ",\"pid\":" + std::to_string(one.pid) + ",\"warm\":" + (one.warm ? "true" : "false") +
         ",\"forks\":" + std::to_string(one.forks) + ",\"alive\":" + std::to_string(one.alive) + "}";
+  }
+  std::string environment_list;
+  for (const auto& [name, one] : environments) {
+    std::string modules;
+    for (const std::string& module : one.preload)
+      modules += (modules.empty() ? "" : ",") + json_text(module);
+    environment_list += (environment_list.empty() ? "" : ",") + std::string("{\"name\":") +
+                        json_text(name) + ",\"preload\":[" + modules + "]}";
   }
   std::string lost;
   if (level == Level::container)
@@ -480,7 +494,7 @@ std::string Keeper::info() const {
          ",\"encoders\":{\"running\":" + std::to_string(encoders ? encoders->count() : 0) +
          ",\"cpu_us\":" + std::to_string(encoders ? encoders->cpu_time().count() : 0) + "}" +
          ",\"front_restarts\":" + std::to_string(front ? front->restarts() : 0) + ",\"zygotes\":[" +
-         zygote_list + "]}";
+         zygote_list + "],\"environments\":[" + environment_list + "]}";
 }
 
 int serve(Loop loop, const Options& options) {

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <vector>
 
 #include "base/fd.h"
+#include "model/environment.h"
 #include "model/layer.h"
 
 namespace vitrine::keeper {
@@ -33,10 +35,16 @@ int move_mount(int mount, const char* target) {
 
 // A mount that is nowhere yet. The names are relative to the staging directory: that is all a session
 // sees of them.
-Result<Fd> make_overlay(const std::string& directory) {
+Result<Fd> make_overlay(const std::vector<std::string>& directories) {
   Fd fs(fsopen("overlay"));
   if (!fs) return Error::from_errno("opening an overlay");
-  const std::string lower = directory + ":empty";  // an overlay has two at least
+  std::string lower;
+  for (const std::string& directory : directories) {
+    if (!Fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)))
+      return Error{Code::not_found, "there is no such package layer"};
+    lower += (lower.empty() ? "" : ":") + directory;
+  }
+  if (directories.size() < 2) lower += ":empty";  // an overlay has two at least
   if (fsconfig(fs.get(), FSCONFIG_SET_STRING, "source", "packages") != 0 ||
       fsconfig(fs.get(), FSCONFIG_SET_STRING, "lowerdir", lower.c_str()) != 0 ||
       fsconfig(fs.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr) != 0)
@@ -44,6 +52,10 @@ Result<Fd> make_overlay(const std::string& directory) {
   Fd mount(fsmount(fs.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
   if (!mount) return Error::from_errno("mounting an overlay");
   return mount;
+}
+
+std::string packages_of(const std::string& environment) {
+  return "environments/" + environment + "/packages";
 }
 
 // In a process of its own, which ends: whoever enters a session's namespace does not come back.
@@ -54,12 +66,23 @@ Result<Fd> make_overlay(const std::string& directory) {
 
 }  // namespace
 
-Status mount_layer(const std::string& layer, int init) {
-  if (!is_layer_name(layer)) return Error{Code::invalid_argument, "it is no name of a layer"};
-  const std::string directory = layer == kWheels ? layer : "layers/" + layer;
-  if (!Fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)))
-    return Error{Code::not_found, "there is no such package layer"};
-  Result<Fd> mount = make_overlay(directory);
+Status mount_environment(const std::string& environment, const std::string& root) {
+  Result<Fd> mount = make_overlay({packages_of(environment)});
+  if (!mount) return std::move(mount.error());
+  if (move_mount(mount->get(), (root + kLayerPoint).c_str()) != 0)
+    return Error::from_errno("attaching an environment");
+  return ok();
+}
+
+Status mount_layer(const std::string& layer, const std::string& environment, int init) {
+  const bool named = (layer.empty() || is_layer_name(layer)) &&
+                     (environment.empty() || is_environment_name(environment));
+  if (!named || (layer.empty() && environment.empty()))
+    return Error{Code::invalid_argument, "it is no name of a layer"};
+  std::vector<std::string> directories;
+  if (!layer.empty()) directories.push_back(layer == kWheels ? layer : "layers/" + layer);
+  if (!environment.empty()) directories.push_back(packages_of(environment));
+  Result<Fd> mount = make_overlay(directories);
   if (!mount) return std::move(mount.error());
   const pid_t pid = ::fork();
   if (pid < 0) return Error::from_errno("forking");

@@ -12,7 +12,11 @@
 
 namespace vitrine::keeper {
 
-// `init` is a pidfd of the shell's pid 1. `not_found` if there is no such layer (any more).
-Status mount_layer(const std::string& layer, int init);
+// `init` is a pidfd of the shell's pid 1; one of layer and environment may be "". `not_found` if there is
+// no such one (any more).
+Status mount_layer(const std::string& layer, const std::string& environment, int init);
+
+// In the root of a zygote that is being made, below `root`.
+Status mount_environment(const std::string& environment, const std::string& root);
 
 }  // namespace vitrine::keeper

@@ -54,9 +54,22 @@ Error reported(std::string_view bytes) {
 
 void Rooms::take(const wire::Create& request, Take taken) {
   schedule_refill();
+  if (!zygotes_.knows(request.environment))
+    return taken(Error{.code = Code::invalid_argument,
+                       .message = "there is no such environment",
+                       .remedy = "GET /v1/info names those that exist"});
+  // An environment's zygote starts when it is first asked for, and may import for long.
+  const Flavor flavor(request.variant, request.environment);
+  if (!request.environment.empty() && !zygotes_.warm(flavor)) {
+    zygotes_.on_warm(flavor, [this, request, taken = std::move(taken)](const Status& warm) {
+      if (!warm) return taken(warm.error());
+      take(request, taken);
+    });
+    return zygotes_.want(flavor);
+  }
   const bool ordinary = same_shape(request.limits, kDefaultLimits);
   auto& pool = warm_[index(request.variant)];
-  if (ordinary && !pool.empty()) {
+  if (ordinary && request.environment.empty() && !pool.empty()) {
     std::unique_ptr<Room> room = std::move(pool.front());
     pool.pop_front();
     room->lifetime = request.lifetime;
@@ -89,6 +102,7 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
   Room& room = *start->room;
   room.shell = shell;
   room.variant = request.variant;
+  room.environment = request.environment;
   room.lifetime = request.lifetime;
 
   if (shell->init_gone)  // its number may be somebody else's by now
@@ -144,7 +158,7 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
   shell->on_init_gone = [this, start] {
     abandon(start, Error{Code::unavailable, "the shell died while its worker started"});
   };
-  zygotes_.fork(request.variant, fork, std::move(fds),
+  zygotes_.fork(Flavor(request.variant, request.environment), fork, std::move(fds),
                 [this, start](Result<Born> born) { worker_forked(start, std::move(born)); });
 }
 
@@ -283,9 +297,10 @@ void Rooms::kill_worker(Room& room) {
 }
 
 void Rooms::add_layer(Room& room, const std::string& layer, std::function<void(Status)> done) {
-  if (room.shell->layer == layer) return done(ok());
+  if (room.shell->layer == layer && room.shell->environment == room.environment) return done(ok());
   const std::string before = std::exchange(room.shell->layer, layer);
-  shells_.add_layer(*room.shell, layer,
+  room.shell->environment = room.environment;
+  shells_.add_layer(*room.shell, layer, room.environment,
                     [&room, before, done = std::move(done)](const Status& mounted) {
                       if (!mounted) room.shell->layer = before.empty() ? "none" : before;
                       done(mounted);
@@ -323,9 +338,9 @@ void Rooms::set_yielding(Room& room, bool yields) {
 
 bool Rooms::may_recycle(const Room& room) const {
   return !stopping_ && room.lifetime == Lifetime::one_shot && room.shell->cgroup &&
-         room.shell->layer.empty() && !room.shell->display.used && !room.shell->init_gone &&
-         !room.killed_for_memory && room.shell->ruleset &&
-         same_shape(room.shell->limits, kDefaultLimits) &&
+         room.shell->layer.empty() && room.shell->environment.empty() &&
+         !room.shell->display.used && !room.shell->init_gone && !room.killed_for_memory &&
+         room.shell->ruleset && same_shape(room.shell->limits, kDefaultLimits) &&
          room.shell->uses < config_.uses_per_shell && recycled_.size() < config_.recycled;
 }
 
@@ -453,8 +468,10 @@ bool Rooms::left_network_traces(const Shell& shell) const {
 
 void Rooms::refresh(std::unique_ptr<Room> room, Take taken) {
   Shell* shell = room->shell;
-  const wire::Create request{
-      .variant = room->variant, .lifetime = room->lifetime, .limits = shell->limits};
+  const wire::Create request{.variant = room->variant,
+                             .lifetime = room->lifetime,
+                             .limits = shell->limits,
+                             .environment = room->environment};
   if (shell->oom) loop_.unwatch(shell->oom.get());
   loop_.cancel(room->oom_timer);
   const int pid = room->worker.pid;

@@ -46,6 +46,7 @@ struct Room {
   Shell* shell = nullptr;
   Worker worker = {};
   Variant variant = Variant::loaded;
+  std::string environment = {};
   Lifetime lifetime = Lifetime::session;
   std::uint64_t oom_kills = 0;  // before this worker
   bool killed_for_memory = false;
@@ -74,7 +75,7 @@ class Rooms {
   // The same files, a new worker; only where can_refresh() says so.
   void refresh(std::unique_ptr<Room> room, Take taken);
 
-  // Mounts packages in it, unless they are. The room must stay until `done` was called.
+  // Mounts packages in it, over its environment, unless they are. The room must stay until `done` was called.
   void add_layer(Room& room, const std::string& layer, std::function<void(Status)> done);
 
   void signal(const Room& room, int signal, std::uint64_t value) const;

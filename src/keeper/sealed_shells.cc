@@ -402,7 +402,7 @@ Status SealedShells::watch_display(Shell& shell) {
 }
 
 void SealedShells::add_layer(const Shell& shell, const std::string& layer,
-                             std::function<void(Status)> done) {
+                             const std::string& environment, std::function<void(Status)> done) {
   const auto later = [&](Error error) {
     loop_.after({}, [done = std::move(done), error = std::move(error)] { done(error); });
   };
@@ -411,9 +411,8 @@ void SealedShells::add_layer(const Shell& shell, const std::string& layer,
   const Fd init(static_cast<int>(::syscall(SYS_pidfd_open, shell.init, 0)));
   if (!init) return later(Error::from_errno("looking at a shell"));
   const std::uint64_t id = ++last_id_;
-  if (Status s =
-          send_add_layer(builder_.control.get(), {.request = id, .layer = layer}, init.get());
-      !s)
+  const AddLayer request{.request = id, .layer = layer, .environment = environment};
+  if (Status s = send_add_layer(builder_.control.get(), request, init.get()); !s)
     return later(std::move(s.error()).during("asking the builder"));
   layering_[id] = std::move(done);
 }

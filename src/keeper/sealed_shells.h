@@ -31,7 +31,7 @@ class SealedShells final : public Shells {
                       std::function<void(Result<int>)> cloned) override;
   void listen(const Shell& shell, std::uint16_t port,
               std::function<void(Result<Fd>)> listening) override;
-  void add_layer(const Shell& shell, const std::string& layer,
+  void add_layer(const Shell& shell, const std::string& layer, const std::string& environment,
                  std::function<void(Status)> done) override;
   Status start_display(StartDisplay request, const std::vector<int>& fds,
                        std::function<void(Result<int>)> cloned) override;

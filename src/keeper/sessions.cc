@@ -73,7 +73,9 @@ void Sessions::create(const wire::Create& request, std::uint64_t owner, Opened o
 void Sessions::fill(std::uint64_t id, Opened opened) {
   const wire::Create request = sessions_.at(id).request;
   rooms_.take(request, [this, id, opened = std::move(opened)](Result<Rooms::Taken> taken) {
-    if (!taken || sessions_.at(id).layer.empty()) return filled(id, std::move(taken), opened);
+    const Session& session = sessions_.at(id);
+    const bool plain = session.layer.empty() && session.request.environment.empty();
+    if (!taken || plain) return filled(id, std::move(taken), opened);
     lay(id, std::make_shared<Rooms::Taken>(std::move(*taken)), opened);
   });
 }

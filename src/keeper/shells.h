@@ -65,7 +65,8 @@ struct Shell {
   Fd oom;                  // readable after the kernel killed for memory
   std::uint32_t uses = 0;  // workers that lived here
   Display display;
-  std::string layer = {};  // the packages that are mounted in it
+  std::string layer = {};        // the packages that are mounted in it,
+  std::string environment = {};  // and those below them
 
   std::function<void()> on_init_gone;  // set by whoever uses the shell
 };
@@ -82,6 +83,7 @@ struct StartZygote {  // fds: control socket, filters (two memfds)
   std::uint64_t zygote = 0;
   std::vector<std::string> argv;
   std::vector<std::string> environment;
+  std::string packages = {};  // the operator's environment that it sees; "" = none
 };
 
 // Descriptor numbers a zygote finds.
@@ -128,10 +130,10 @@ class Shells {
   virtual Status start_zygote(const StartZygote& request, int socket, int zygote_filter,
                               int worker_filter, std::function<void(Result<int>)> started) = 0;
 
-  // Mounts packages in a shell that stands; `done` is called once, later. The shell may be gone by
-  // then: nothing of it is touched.
+  // Mounts packages in a shell that stands: a layer, an environment, or the one over the other. `done` is
+  // called once, later. The shell may be gone by then: nothing of it is touched.
   virtual void add_layer(const Shell& shell, const std::string& layer,
-                         std::function<void(Status)> done) = 0;
+                         const std::string& environment, std::function<void(Status)> done) = 0;
   // A TCP socket that listens on 127.0.0.1 in the shell's network namespace; later, once.
   virtual void listen(const Shell& shell, std::uint16_t port,
                       std::function<void(Result<Fd>)> listening) = 0;

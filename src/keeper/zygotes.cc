@@ -61,40 +61,55 @@ std::shared_ptr<void> lease(std::shared_ptr<std::uint32_t> alive) {
 
 }  // namespace
 
-void Zygotes::want(Variant variant) {
-  Line& wanted = line(variant);
-  if (!wanted.current && !wanted.next) start(variant);
+// As they stand in a list of Python's: "'torch','torch.nn'". Their names were checked.
+std::string Zygotes::modules_of(const Flavor& flavor) const {
+  const auto found = config_.environments.find(flavor.environment);
+  std::string out;
+  if (found != config_.environments.end() && flavor.variant != Variant::bare)
+    for (const std::string& module : found->second.preload)
+      out += (out.empty() ? "'" : ",'") + module + "'";
+  return out;
 }
 
-bool Zygotes::warm(Variant variant) const { return line(variant).current != nullptr; }
+void Zygotes::want(const Flavor& flavor) {
+  Line& wanted = line(flavor);
+  if (!wanted.current && !wanted.next) start(flavor);
+}
+
+bool Zygotes::warm(const Flavor& flavor) const {
+  const auto found = lines_.find(flavor);
+  return found != lines_.end() && found->second.current != nullptr;
+}
 
 std::vector<Zygotes::Condition> Zygotes::conditions() const {
   std::vector<Condition> all;
-  for (const Line& one : lines_)
+  for (const auto& [flavor, one] : lines_)
     for (const auto& zygote : {one.current, one.next})
       if (zygote)
-        all.push_back({zygote->variant, zygote->pid, zygote->warm, zygote->forks, *zygote->alive});
+        all.push_back({zygote->flavor, zygote->pid, zygote->warm, zygote->forks, *zygote->alive});
   return all;
 }
 
-void Zygotes::on_warm(Variant variant, std::function<void(Status)> told) {
-  if (warm(variant)) return told(ok());
-  line(variant).listeners.push_back(std::move(told));
+void Zygotes::on_warm(const Flavor& flavor, std::function<void(Status)> told) {
+  if (warm(flavor)) return told(ok());
+  line(flavor).listeners.push_back(std::move(told));
 }
 
-void Zygotes::start(Variant variant) {
+void Zygotes::start(const Flavor& flavor) {
   if (stopping_) return;
   auto zygote = std::make_shared<Zygote>();
-  zygote->variant = variant;
-  line(variant).next = zygote;
+  zygote->flavor = flavor;
+  line(flavor).next = zygote;
   Result<FdPair> pair = make_socketpair();
   if (!pair) return died(zygote);
   zygote->control = std::move(pair->first);
   if (!receive_names(zygote->control.get())) return died(zygote);
-  const std::string boot =
-      "from vitrine_runtime import boot; boot.main('" + std::string(warm_name(variant)) + "')";
+  const std::string boot = "from vitrine_runtime import boot; boot.main('" +
+                           std::string(warm_name(flavor.variant)) + "', [" + modules_of(flavor) +
+                           "])";
   StartZygote request{.argv = {"/usr/bin/python3", "-c", boot},
-                      .environment = environment(variant)};
+                      .environment = environment(flavor.variant),
+                      .packages = flavor.environment};
   Status sent =
       shells_.start_zygote(request, pair->second.get(), config_.zygote_filter,
                            config_.worker_filter, [this, zygote](Result<int> pid) {
@@ -132,11 +147,11 @@ void Zygotes::read(const std::shared_ptr<Zygote>& zygote) {
   if (reply.error != 0) forked(Error::from_errno("forking a worker", reply.error));
   else forked(Born{reply.pid > 0 ? reply.pid : packet->pid, lease(zygote->alive)});
   // An old one leaves when its last answer is in.
-  if (zygote != line(zygote->variant).current && zygote->waiting.empty()) retire(zygote);
+  if (zygote != line(zygote->flavor).current && zygote->waiting.empty()) retire(zygote);
 }
 
 void Zygotes::became_warm(const std::shared_ptr<Zygote>& zygote) {
-  Line& mine = line(zygote->variant);
+  Line& mine = line(zygote->flavor);
   if (mine.next != zygote) return;
   loop_.cancel(zygote->timer);
   zygote->warm = true;
@@ -173,7 +188,7 @@ void Zygotes::fail_queue(Line& failed, const Error& error) {
 }
 
 void Zygotes::died(const std::shared_ptr<Zygote>& zygote) {
-  Line& mine = line(zygote->variant);
+  Line& mine = line(zygote->flavor);
   loop_.cancel(zygote->timer);
   if (zygote->control) loop_.unwatch(zygote->control.get());
   zygote->control.reset();
@@ -186,17 +201,30 @@ void Zygotes::died(const std::shared_ptr<Zygote>& zygote) {
   if (serving) mine.current.reset();
   if (starting) mine.next.reset();
   if (stopping_ || (!serving && !starting)) return;
-  log_warning("a zygote (" + std::string(to_string(zygote->variant)) + ") died" +
+  const Flavor flavor = zygote->flavor;
+  log_warning("a zygote (" + std::string(to_string(flavor.variant)) +
+              (flavor.environment.empty() ? "" : " of " + flavor.environment) + ") died" +
               (starting ? " while it warmed up" : ""));
   if (starting && ++mine.failures >= kMaxFailures)
-    fail_queue(mine, Error{.code = Code::unavailable,
-                           .message = "no Python can be started from the image",
-                           .remedy = "check the image: ./dev image --check"});
+    fail_queue(
+        mine,
+        Error{.code = Code::unavailable,
+              .message = flavor.environment.empty()
+                             ? "no Python can be started from the image"
+                             : "no Python can be started with the environment: the server's log "
+                               "says why",
+              .remedy = flavor.environment.empty()
+                            ? "check the image: ./dev image --check"
+                            : "make it again: vitrine image build --with ... --name " +
+                                  flavor.environment});
+  if (!flavor.environment.empty() && mine.failures >= kMaxFailures) {
+    mine.failures = 0;  // started again when somebody asks again
+    return;
+  }
   if (mine.next) return;
   const auto delay = std::chrono::milliseconds(starting ? 50u << std::min(mine.failures, 7u) : 0u);
-  const Variant variant = zygote->variant;
-  loop_.after(delay, [this, variant] {
-    if (!line(variant).next) start(variant);
+  loop_.after(delay, [this, flavor] {
+    if (!line(flavor).next) start(flavor);
   });
 }
 
@@ -213,26 +241,26 @@ void Zygotes::send(Line& to, Queued queued) {
   }
   zygote.waiting[queued.request.request] = std::move(queued.forked);
   ++zygote.forks;
-  if (*zygote.alive >= config_.children_per_zygote && !to.next) start(zygote.variant);
+  if (*zygote.alive >= config_.children_per_zygote && !to.next) start(zygote.flavor);
 }
 
-void Zygotes::fork(Variant variant, const wire::ForkRequest& request, std::vector<Fd> fds,
+void Zygotes::fork(const Flavor& flavor, const wire::ForkRequest& request, std::vector<Fd> fds,
                    Forked forked) {
-  want(variant);
-  Line& to = line(variant);
+  want(flavor);
+  Line& to = line(flavor);
   Queued queued{request, std::move(fds), std::move(forked)};
   if (stopping_) refuse(std::move(queued));
   else if (to.current) send(to, std::move(queued));
   else {
     queued.place = ++last_place_;
     if (to.was_warm && request.rehearse == 0)
-      loop_.after(kPatience, [this, variant, place = queued.place] { give_up(variant, place); });
+      loop_.after(kPatience, [this, flavor, place = queued.place] { give_up(flavor, place); });
     to.queue.push_back(std::move(queued));
   }
 }
 
-void Zygotes::give_up(Variant variant, std::uint64_t place) {
-  std::deque<Queued>& queue = line(variant).queue;
+void Zygotes::give_up(const Flavor& flavor, std::uint64_t place) {
+  std::deque<Queued>& queue = line(flavor).queue;
   const auto found =
       std::ranges::find_if(queue, [&](const Queued& one) { return one.place == place; });
   if (found == queue.end()) return;
@@ -251,9 +279,13 @@ void Zygotes::refuse(Queued queued) {
 
 void Zygotes::stop() {
   stopping_ = true;
-  for (Line& one : lines_)
+  for (auto& [flavor, one] : lines_) {
     for (Queued& queued : std::exchange(one.queue, {})) refuse(std::move(queued));
-  for (Line& one : lines_)
+    if (flavor.environment.empty()) continue;
+    for (auto& told : std::exchange(one.listeners, {}))
+      loop_.after({}, [told] { told(Error{Code::unavailable, "the keeper is stopping"}); });
+  }
+  for (auto& [flavor, one] : lines_)
     for (const auto& zygote : {one.current, one.next})
       if (zygote && zygote->pid > 0) reaper_.signal(zygote->pid, SIGKILL);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The warm interpreters that workers are forked from, one line of them per variant.
+// The warm interpreters that workers are forked from, one line of them per variant, and per variant of
+// an environment that somebody asked for.
 //
 // A zygote is replaced when it dies, and before its children become so many that forking slows down
 // (docs/engine.md): the next one warms up beside it, takes over, and the old one leaves. Workers are
@@ -7,16 +8,17 @@
 // Threading: the keeper's loop.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "keeper/environments.h"
 #include "keeper/shells.h"
-#include "model/session.h"
+#include "model/environment.h"
 #include "wire/fork.h"
 
 namespace vitrine::keeper {
@@ -25,6 +27,7 @@ struct ZygoteConfig {
   int zygote_filter = -1;  // memfds with seccomp programs
   int worker_filter = -1;
   std::uint32_t children_per_zygote = 400;  // alive
+  std::map<std::string, Environment> environments = {};
 };
 
 // A forked worker. The lease counts it among its zygote's living children: drop it when it is gone.
@@ -41,16 +44,20 @@ class Zygotes {
       : loop_(loop), reaper_(reaper), shells_(shells), config_(config) {}
 
   // Begins to warm up a zygote of this variant, unless there is one.
-  void want(Variant variant);
+  void want(const Flavor& flavor);
 
   // Forks as soon as the variant is warm; `forked` is called once, later. While a zygote that died is
   // being replaced, nobody waits longer than a client has patience: `unavailable`. `fds` as in wire/fork.h,
   // owned until they are sent.
-  void fork(Variant variant, const wire::ForkRequest& request, std::vector<Fd> fds, Forked forked);
+  void fork(const Flavor& flavor, const wire::ForkRequest& request, std::vector<Fd> fds,
+            Forked forked);
 
-  bool warm(Variant variant) const;
+  bool knows(const std::string& environment) const {
+    return environment.empty() || config_.environments.contains(environment);
+  }
+  bool warm(const Flavor& flavor) const;
   struct Condition {
-    Variant variant{};
+    Flavor flavor = Variant::bare;
     int pid = -1;
     bool warm = false;
     std::uint64_t forks = 0;
@@ -58,12 +65,12 @@ class Zygotes {
   };
   std::vector<Condition> conditions() const;
   // Called once, when the variant becomes warm for the first time or its start has failed for good.
-  void on_warm(Variant variant, std::function<void(Status)> told);
+  void on_warm(const Flavor& flavor, std::function<void(Status)> told);
   void stop();
 
  private:
   struct Zygote {
-    Variant variant{};
+    Flavor flavor = Variant::bare;
     int pid = -1;
     Fd control;
     bool warm = false;
@@ -87,16 +94,16 @@ class Zygotes {
     std::vector<std::function<void(Status)>> listeners;
   };
 
-  Line& line(Variant variant) { return lines_[static_cast<std::size_t>(variant)]; }
-  const Line& line(Variant variant) const { return lines_[static_cast<std::size_t>(variant)]; }
-  void start(Variant variant);
+  Line& line(const Flavor& flavor) { return lines_[flavor]; }
+  void start(const Flavor& flavor);
+  std::string modules_of(const Flavor& flavor) const;
   void read(const std::shared_ptr<Zygote>& zygote);
   void became_warm(const std::shared_ptr<Zygote>& zygote);
   void died(const std::shared_ptr<Zygote>& zygote);
   void retire(const std::shared_ptr<Zygote>& zygote);
   void send(Line& line, Queued queued);
   void refuse(Queued queued);
-  void give_up(Variant variant, std::uint64_t place);
+  void give_up(const Flavor& flavor, std::uint64_t place);
   void fail_queue(Line& line, const Error& error);
 
   Loop& loop_;
@@ -106,7 +113,7 @@ class Zygotes {
   std::uint64_t last_request_ = 0;
   std::uint64_t last_place_ = 0;
   bool stopping_ = false;
-  std::array<Line, kVariants> lines_;
+  std::map<Flavor, Line> lines_;
 };
 
 }  // namespace vitrine::keeper

@@ -18,6 +18,8 @@ struct Quota {
   std::optional<std::uint32_t> sessions;               // at once
   std::optional<std::uint32_t> executions_per_minute;  // and creations
   std::optional<std::uint64_t> memory_bytes;           // of all sessions' limits together
+  std::optional<std::uint32_t> installations;          // of packages, at once
+  std::optional<std::uint32_t> installations_per_hour;
 };
 
 struct Identity {

@@ -41,8 +41,19 @@ Result<Config> config_from_json(const std::string& text) {
   };
   Config config;
   config.on = number("on", 1) != 0;
-  config.index_url = word("index_url");
-  config.extra_index_urls = texts(*in, "extra_index_urls");
+  // Out of the URL at once, so that no message and no job can hold them.
+  const auto without_secret = [&](std::string url) {
+    std::optional<IndexUrl> index = parse_index_url(url);
+    if (!index || index->authorization.empty()) return url;
+    url = index->plain();
+    config.secrets[url] = std::move(*index);
+    return url;
+  };
+  config.index_url = without_secret(word("index_url"));
+  for (const std::string& one : texts(*in, "extra_index_urls"))
+    config.extra_index_urls.push_back(without_secret(one));
+  config.index_hosts = texts(*in, "index_hosts");
+  config.sdist = number("sdist", 1) != 0;
   config.find_links = number("find_links", 0) != 0;
   config.certificates = word("certificates");
   config.allow = texts(*in, "allow");
@@ -52,25 +63,6 @@ Result<Config> config_from_json(const std::string& text) {
   config.budget_bytes = number("budget_bytes", config.budget_bytes);
   config.time = std::chrono::seconds(number("time_s", 300));
   return config;
-}
-
-std::string to_json(const Config& config) {
-  json::object out{{"on", config.on ? 1 : 0},
-                   {"index_url", config.index_url},
-                   {"find_links", config.find_links ? 1 : 0},
-                   {"certificates", config.certificates},
-                   {"layer_bytes", config.layer_bytes},
-                   {"budget_bytes", config.budget_bytes},
-                   {"time_s", config.time.count()}};
-  const auto put = [&](const char* key, const std::vector<std::string>& list) {
-    json::array& array = out[key].emplace_array();
-    for (const std::string& one : list) array.emplace_back(one);
-  };
-  put("extra_index_urls", config.extra_index_urls);
-  put("allow", config.allow);
-  put("deny", config.deny);
-  put("imports", config.imports);
-  return json::serialize(out);
 }
 
 }  // namespace vitrine::packages

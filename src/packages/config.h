@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator may decide about packages: the struct, its defaults, and its JSON form, which
+// What an operator may decide about packages: the struct, its defaults, and how it is read from what
 // `vitrine serve` writes for the front (data directory, mode 0600: index URLs may hold credentials).
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "packages/index_url.h"
 
 namespace vitrine::packages {
 
 struct Config {
   bool on = true;
+  // URLs are without credentials from here on: those are in `secrets`.
   std::string index_url;  // "" = what the image's pip uses; "none" = no index, wheels only
   std::vector<std::string> extra_index_urls = {};
-  bool find_links = false;              // the keeper has a directory of wheels
-  std::string certificates = {};        // PEM; "" = the image's
-  std::vector<std::string> allow = {};  // normalised names; empty = every name
+  std::map<std::string, IndexUrl> secrets = {};  // by URL: the indexes that want credentials
+  std::vector<std::string> index_hosts = {};     // further ones that installations reach
+  bool sdist = true;                             // whether a client may ask for `allow_sdist`
+  bool find_links = false;                       // the keeper has a directory of wheels
+  std::string certificates = {};                 // PEM; "" = the image's
+  std::vector<std::string> allow = {};           // normalised names; empty = every name
   std::vector<std::string> deny = {};
   std::uint64_t layer_bytes = 1ull << 30;   // of one layer, unpacked
   std::uint64_t budget_bytes = 8ull << 30;  // of all
@@ -30,6 +36,4 @@ struct Config {
 };
 
 Result<Config> config_from_json(const std::string& text);
-std::string to_json(const Config& config);
-
 }  // namespace vitrine::packages

@@ -77,6 +77,7 @@ void Layers::read_about(const std::string& name) {
     return value != nullptr && value->is_number() ? value->to_number<std::uint64_t>() : 0;
   };
   layer.shadows = number("shadows") != 0;
+  layer.sdist = number("sdist") != 0;
   layer.bytes = number("bytes");
   layer.files = number("files");
   if (const json::value* pins = about->if_contains("pins"); pins != nullptr && pins->is_array())
@@ -110,6 +111,13 @@ void Layers::touch(const std::string& id) {
   ::utimensat(AT_FDCWD, path(id + std::string(kAbout)).c_str(), nullptr, 0);
 }
 
+bool Layers::forget_lost(const std::string& id) {
+  std::error_code failed;
+  if (fs::is_directory(path(id), failed)) return false;
+  if (layers_.contains(id)) (void)remove(id);
+  return true;
+}
+
 Result<Layers::Draft> Layers::begin() {
   Draft draft{
       .name = std::string(kDraft) + std::to_string(::getpid()) + "-" + std::to_string(++drafts_),
@@ -122,8 +130,10 @@ Result<Layers::Draft> Layers::begin() {
 }
 
 Status Layers::commit(Draft draft, Layer layer) {
-  json::object about{
-      {"shadows", layer.shadows ? 1 : 0}, {"bytes", layer.bytes}, {"files", layer.files}};
+  json::object about{{"shadows", layer.shadows ? 1 : 0},
+                     {"sdist", layer.sdist ? 1 : 0},
+                     {"bytes", layer.bytes},
+                     {"files", layer.files}};
   json::array& pins = about["pins"].emplace_array();
   for (const std::string& pin : layer.pins) pins.emplace_back(pin);
   if (::rename(path(draft.name).c_str(), path(layer.id).c_str()) != 0)
@@ -141,6 +151,13 @@ void Layers::discard(const Draft& draft) {
   fs::remove_all(path(draft.name), ignored);
 }
 
+Layers::Hold Layers::hold(const std::string& id) {
+  std::weak_ptr<const void>& known = held_[id];
+  Hold hold = known.lock();
+  if (!hold) known = hold = std::make_shared<const std::string>(id);
+  return hold;
+}
+
 Status Layers::remove(const std::string& id) {
   if (!layers_.contains(id)) return Error{Code::not_found, "there is no such layer"};
   layers_.erase(id);
@@ -154,9 +171,11 @@ Status Layers::remove(const std::string& id) {
 
 std::size_t Layers::prune(std::uint64_t budget, const std::set<std::string>& in_use) {
   std::size_t removed = 0;
+  std::erase_if(held_, [](const auto& one) { return one.second.expired(); });
   for (const Layer& layer : list()) {
     if (bytes() <= budget) break;
-    if (!in_use.contains(layer.id) && remove(layer.id)) ++removed;
+    if (in_use.contains(layer.id) || held_.contains(layer.id)) continue;
+    if (remove(layer.id)) ++removed;
   }
   forget(kMaxWishes);
   return removed;

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,6 +26,7 @@ struct Layer {
   std::vector<std::string> pins;  // "polars==1.31.0"
   bool shadows =
       false;  // it holds other versions than the image: only for a bare interpreter, before it
+  bool sdist = false;  // source distributions might be built for it
   std::uint64_t bytes = 0;
   std::uint64_t files = 0;
   std::int64_t last_used = 0;  // seconds since 1970
@@ -47,6 +49,9 @@ class Layers {
   std::uint64_t bytes() const;
   void touch(const std::string& id);
 
+  // True if it has no files, also where somebody took them away behind our back: then it is no layer.
+  bool forget_lost(const std::string& id);
+
   // A directory to fill, and its name; then commit() or discard().
   struct Draft {
     std::string name;
@@ -56,8 +61,14 @@ class Layers {
   Status commit(Draft draft, Layer layer);
   void discard(const Draft& draft);
 
+  // While somebody has it, prune() leaves the layer alone: from the moment it is promised to a session
+  // that is being made until that one is in `in_use`.
+  using Hold = std::shared_ptr<const void>;
+  Hold hold(const std::string& id);
+
   Status remove(const std::string& id);
-  // Removes the least recently used ones, but none of `in_use`, until `budget` is kept. How many.
+  // Removes the least recently used ones, but none of `in_use` and none that is held, until `budget` is
+  // kept. How many.
   std::size_t prune(std::uint64_t budget, const std::set<std::string>& in_use);
 
   // By the hash of a wish; not older than `age`, and only while its layer is there.
@@ -73,6 +84,7 @@ class Layers {
 
   std::string directory_;
   std::map<std::string, Layer> layers_;
+  std::map<std::string, std::weak_ptr<const void>> held_;
   std::uint64_t drafts_ = 0;
   std::size_t remembered_ = 0;  // since forget()
 };

@@ -133,5 +133,32 @@ TEST_F(LayersTest, ForgetWhatWasAskedForWithItsLayerOrWithTime) {
   EXPECT_NE(fs::exists(directory_ + "/wish-of-b"), fs::exists(directory_ + "/wish-new"));
 }
 
+TEST_F(LayersTest, KeepWhatSomebodyHolds) {
+  Layers layers = open();
+  add(layers, 'a', 10);
+  add(layers, 'b', 10);
+  Layers::Hold hold = layers.hold(id('a'));
+  Layers::Hold second = layers.hold(id('a'));
+  hold.reset();
+
+  EXPECT_EQ(layers.prune(0, {}), 1u);
+  EXPECT_NE(layers.find(id('a')), nullptr);
+  second.reset();
+  EXPECT_EQ(layers.prune(0, {}), 1u);
+  EXPECT_EQ(layers.find(id('a')), nullptr);
+}
+
+TEST_F(LayersTest, AreForgottenOnceTheirFilesAreGone) {
+  Layers layers = open();
+  add(layers, 'a', 10);
+  EXPECT_FALSE(layers.forget_lost(id('a')));
+
+  fs::remove_all(directory_ + "/" + id('a'));
+
+  EXPECT_TRUE(layers.forget_lost(id('a')));
+  EXPECT_EQ(layers.find(id('a')), nullptr);
+  EXPECT_TRUE(layers.forget_lost(id('a')));
+}
+
 }  // namespace
 }  // namespace vitrine::packages

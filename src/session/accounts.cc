@@ -22,6 +22,7 @@ Error to_error(const Refusal& refusal) {
 void Accounts::open(const Identity& identity) {
   Account account{.quota = identity.quota, .filled = now_()};
   account.left = identity.quota.executions_per_minute.value_or(0);
+  account.installations_left = identity.quota.installations_per_hour.value_or(0);
   accounts_[identity.name] = account;
 }
 
@@ -41,14 +42,15 @@ Accounts::Account* Accounts::find(const std::string& owner) {
   const auto found = accounts_.find(owner);
   if (found == accounts_.end()) return nullptr;
   Account& account = found->second;
-  if (account.quota.executions_per_minute) {
-    const double most = *account.quota.executions_per_minute;
-    const auto now = now_();
-    const double minutes =
-        std::chrono::duration<double, std::ratio<60>>(now - account.filled).count();
-    account.left = std::min(most, account.left + minutes * most);
-    account.filled = now;
-  }
+  const auto now = now_();
+  const double minutes =
+      std::chrono::duration<double, std::ratio<60>>(now - account.filled).count();
+  account.filled = now;
+  const double executions = account.quota.executions_per_minute.value_or(0);
+  account.left = std::min(executions, account.left + minutes * executions);
+  const double installations = account.quota.installations_per_hour.value_or(0);
+  account.installations_left =
+      std::min(installations, account.installations_left + minutes / 60 * installations);
   return &account;
 }
 
@@ -69,6 +71,43 @@ std::optional<Refusal> Accounts::refuses_execution(const std::string& owner) {
 
 void Accounts::execution_begins(const std::string& owner) {
   if (Account* account = find(owner)) account->left = std::max(0.0, account->left - 1);
+}
+
+std::optional<Refusal> Accounts::refuses_installation(const std::string& owner) {
+  Account* account = find(owner);
+  if (account == nullptr) return std::nullopt;
+  const Quota& quota = account->quota;
+  Refusal refusal;
+  if (quota.installations && account->installing >= *quota.installations) {
+    refusal.code = "quota_installations";
+    refusal.detail = "this token may have " + std::to_string(*quota.installations) +
+                     " installations of packages at once";
+    refusal.remedy = "wait until one is done, or ask for packages that are installed already";
+    refusal.retry_after_s = 5;
+    return refusal;
+  }
+  if (!quota.installations_per_hour || account->installations_left >= 1) return std::nullopt;
+  refusal.code = "installations_limited";
+  refusal.detail = "this token may begin " + std::to_string(*quota.installations_per_hour) +
+                   " installations of packages per hour";
+  refusal.remedy =
+      "wait as long as Retry-After says, or ask for packages that are installed already";
+  const double per_second = *quota.installations_per_hour / 3600.0;
+  refusal.retry_after_s =
+      std::max(1, static_cast<int>(std::ceil((1 - account->installations_left) / per_second)));
+  return refusal;
+}
+
+void Accounts::installation_begins(const std::string& owner) {
+  Account* account = find(owner);
+  if (account == nullptr) return;
+  ++account->installing;
+  account->installations_left = std::max(0.0, account->installations_left - 1);
+}
+
+void Accounts::installation_ends(const std::string& owner) {
+  Account* account = find(owner);
+  if (account != nullptr && account->installing > 0) --account->installing;
 }
 
 std::optional<Refusal> Accounts::refuses_session(const std::string& owner, const Limits& limits,

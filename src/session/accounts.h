@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each identity has of its quotas: sessions, memory, and executions per minute.
+// What each identity has of its quotas: sessions, memory, executions per minute, and installations.
 //
 // Identities without a quota have no account here and are never refused.
 // Threading: the front's one thread. Nothing of it is stored: the registry counts anew what it adopts.
@@ -44,12 +44,19 @@ class Accounts {
   std::optional<Refusal> refuses_execution(const std::string& owner);
   void execution_begins(const std::string& owner);
 
+  // Of packages that nobody has installed yet: what is there, or on its way, counts for nobody.
+  std::optional<Refusal> refuses_installation(const std::string& owner);
+  void installation_begins(const std::string& owner);
+  void installation_ends(const std::string& owner);
+
  private:
   struct Account {
     Quota quota;
     std::uint64_t sessions = 0;
     std::uint64_t memory_bytes = 0;
     double left = 0;  // executions; a minute's worth at most, refilled evenly
+    std::uint32_t installing = 0;
+    double installations_left = 0;  // an hour's worth at most
     Clock::time_point filled;
   };
   Account* find(const std::string& owner);

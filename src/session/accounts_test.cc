@@ -56,6 +56,29 @@ TEST_F(AccountsTest, CountsSessionsAtOnce) {
   EXPECT_EQ(refused_session(), "");
 }
 
+TEST_F(AccountsTest, CountsInstallationsAtOnceAndPerHour) {
+  Identity identity{.name = "builders"};
+  identity.quota.installations = 1;
+  identity.quota.installations_per_hour = 2;
+  accounts.open(identity);
+  const auto refused = [&] {
+    const auto refusal = accounts.refuses_installation("builders");
+    return refusal ? refusal->code : "";
+  };
+
+  accounts.installation_begins("builders");
+  EXPECT_EQ(refused(), "quota_installations");
+  accounts.installation_ends("builders");
+  EXPECT_EQ(refused(), "");
+  accounts.installation_begins("builders");
+  accounts.installation_ends("builders");
+  EXPECT_EQ(refused(), "installations_limited");
+  EXPECT_EQ(accounts.refuses_installation("builders")->retry_after_s, 1800);
+  now += 30min;
+  EXPECT_EQ(refused(), "");
+  EXPECT_FALSE(accounts.refuses_installation("team")) << "what is not set is not limited";
+}
+
 TEST_F(AccountsTest, CountsMemoryAndFilesTogether) {
   limits.memory_bytes = 900ull << 20;
   limits.disk_bytes = 124ull << 20;

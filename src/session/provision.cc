@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/algorithm/string/join.hpp>
+#include <boost/algorithm/string/replace.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -29,6 +30,12 @@ PackageTrouble trouble(std::string code, std::string detail, std::string remedy,
   return {std::move(code), std::move(detail), std::move(remedy), status};
 }
 
+PackageTrouble busy(std::string detail, std::string remedy) {
+  PackageTrouble out = trouble("no_capacity", std::move(detail), std::move(remedy), 503);
+  out.retry_after_s = 2;
+  return out;
+}
+
 Provided refused(PackageTrouble why) {
   Provided out;
   out.trouble = std::move(why);
@@ -42,6 +49,17 @@ PackageTrouble explain(const std::string& code, const std::string& detail) {
        {422, "check the name of the package on its index; `imports` takes the name of a module"}},
       {"no_wheel",
        {422, "choose a version that has a wheel for this Python, or one without compiled code"}},
+      {"only_sdist",
+       {422,
+        "set allow_sdist to true (--allow-sdist) to have it built here, or choose a version that "
+        "has "
+        "a wheel"}},
+      {"build_failed",
+       {422, "choose a version that has a wheel, or one that builds with what the index offers"}},
+      {"needs_compiler",
+       {422,
+        "no compiler is in the image: choose a version or a package that has a wheel for this "
+        "Python"}},
       {"conflict", {422, "loosen the versions that the explanation names"}},
       {"offline",
        {503, "the index cannot be reached; try again, or let the operator check --index-url"}},
@@ -67,20 +85,6 @@ json::array to_array(const std::vector<std::string>& list) {
   json::array out;
   for (const std::string& one : list) out.emplace_back(one);
   return out;
-}
-
-// "https://user:secret@host:8443/simple" -> "host:8443".
-std::string host_of(const std::string& url) {
-  const std::size_t scheme = url.find("://");
-  if (scheme == std::string::npos) return "";
-  std::string host = url.substr(scheme + 3);
-  host = host.substr(0, host.find_first_of("/?#"));
-  if (const std::size_t at = host.rfind('@'); at != std::string::npos) host = host.substr(at + 1);
-  const bool has_port =
-      host.find(':', host.rfind(']') == std::string::npos ? 0 : host.rfind(']')) !=
-      std::string::npos;
-  if (!has_port && !host.empty()) host += url.starts_with("http://") ? ":80" : ":443";
-  return host;
 }
 
 // The installer's word, checked: it handled hostile archives.
@@ -116,6 +120,7 @@ Provisioner::Provisioner(asio::any_io_executor executor, Registry& registry,
       registry_(registry),
       config_(std::move(config)),
       layers_(std::move(layers)),
+      gateway_(executor, config_.certificates),
       live_(std::make_shared<Live>(executor)),
       landed_(executor) {}
 
@@ -127,6 +132,7 @@ Provisioner::~Provisioner() {
 void Provisioner::apply(const Provided& provided, SessionSpec& spec) {
   spec.layer = provided.layer;
   spec.layer_first = provided.shadows;
+  spec.layer_hold = provided.hold;
   spec.provided = true;
   if (provided.shadows) spec.variant = Variant::bare;
   spec.package_notes = provided.notes;
@@ -156,6 +162,8 @@ Task<Provided> Provisioner::provide_for(std::shared_ptr<Session> session, Packag
   live->adding.insert(session->id);
   *turn = std::make_shared<Turn>(live, session->id);
   wish.layer = session->spec.layer;
+  wish.environment = session->spec.environment;
+  wish.owner = session->spec.owner;
   co_return co_await provide(std::move(wish), std::move(progress));
 }
 
@@ -197,6 +205,7 @@ Task<void> Provisioner::answer(std::shared_ptr<Session> session,
     const std::string newest = std::move(*asked->newest);
     asked->newest.reset();
     PackageWish wish = read_wish(newest);
+    wish.allow_sdist = session->spec.allow_sdist;  // its client's word, not its code's
     std::shared_ptr<Turn> turn;
     std::optional<Provided> provided =
         co_await provided_while_asked(session, execution, asked, std::move(wish), &turn);
@@ -235,6 +244,8 @@ Task<Status> Provisioner::provide_in_time(SessionSpec* spec, std::chrono::millis
   wish.imports = spec->imports;
   if (wish.empty()) co_return ok();
   wish.allow_sdist = spec->allow_sdist;
+  wish.environment = spec->environment;
+  wish.owner = spec->owner;
   asio::co_spawn(
       executor_,
       [](Provisioner* self, std::shared_ptr<Shared> to, PackageWish what) -> Task<void> {
@@ -286,14 +297,14 @@ Task<std::optional<PackageTrouble>> Provisioner::read_names(
     if (!packages::is_module_name(name))
       co_return trouble("invalid_import", packages::quoted(name) + " is not the name of a module",
                         "name modules as in `import`: matplotlib.pyplot, cv2");
-  const bool known = co_await know_image();
-  if (!known)
-    co_return trouble("no_capacity", "there is no room to look up packages", "try again", 503);
+  const bool known = co_await know_image(wish.environment);
+  if (!known) co_return busy("there is no room to look up packages", "try again");
+  const packages::Inventory& inventory = inventories_.at(wish.environment);
   std::set<std::string> in_image;
-  for (const auto& [module, package] : inventory_->image)
+  for (const auto& [module, package] : inventory.image)
     in_image.insert(packages::normalised(package));
   for (const std::string& name : wish.imports) {
-    packages::Import import = packages::resolve_import(name, *inventory_);
+    packages::Import import = packages::resolve_import(name, inventory);
     if (import.meaning == packages::Meaning::unknown) {
       std::string remedy =
           import.suggestions.empty()
@@ -320,7 +331,8 @@ std::string Provisioner::wish_key(const std::vector<std::string>& requirements,
                                   const PackageWish& wish) const {
   std::string text = python_ + "\n" + config_.index_url + "\n" +
                      boost::algorithm::join(config_.extra_index_urls, " ") + "\n" +
-                     (wish.allow_sdist ? "sdist" : "wheels") + "\n" + wish.layer + "\n";
+                     (wish.allow_sdist ? "sdist" : "wheels") + "\n" + wish.layer + "\n" +
+                     wish.environment + "\n";
   for (const std::string& one : requirements) text += one + "\n";
   return sha256_hex(text);
 }
@@ -336,19 +348,34 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
     co_return refused(trouble("packages_off", "this server installs no packages",
                               "do without " + requirements.front() +
                                   "; the image holds numpy, pandas, scipy, matplotlib and more"));
+  if (wish.allow_sdist && !config_.sdist)
+    co_return refused(trouble("sdist_off", "this server builds no source distributions",
+                              "leave allow_sdist out, and ask for versions that have wheels", 403));
   const std::string key = wish_key(requirements, wish);
   std::optional<packages::Answer> known = layers_.recall(key, packages::kRemembered);
   if (!known) {
     const auto found = flights_.find(key);
     std::shared_ptr<Flight> flight = found == flights_.end() ? nullptr : found->second;
     if (!flight || flight->abandoned) {
+      if (auto refusal = registry_.accounts().refuses_installation(wish.owner)) {
+        PackageTrouble why = trouble(refusal->code, refusal->detail, refusal->remedy, 429);
+        why.retry_after_s = refusal->retry_after_s;
+        co_return refused(std::move(why));
+      }
       flight = std::make_shared<Flight>(executor_);
       flights_[key] = flight;
       flight->requirements = requirements;
       flight->allow_sdist = wish.allow_sdist;
+      flight->wish = key;
+      flight->environment = wish.environment;
+      flight->owner = wish.owner;
+      registry_.accounts().installation_begins(flight->owner);
       flight->latest = std::chrono::steady_clock::now() + config_.time;
       // The new layer covers the old one, so it must hold all of it, in the same versions.
-      if (const packages::Layer* has = layers_.find(wish.layer)) flight->pins = has->pins;
+      if (const packages::Layer* has = layers_.find(wish.layer)) {
+        flight->pins = has->pins;
+        if (has->sdist) flight->allow_sdist = true;  // else what it has could not be had again
+      }
       flight->requirements.insert(flight->requirements.end(), flight->pins.begin(),
                                   flight->pins.end());
       asio::co_spawn(
@@ -385,11 +412,13 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
     }
     if (mine->result->trouble) co_return *mine->result;
     out.layer = mine->result->layer;
+    out.hold = mine->result->hold;
   } else {
     out.layer = known->layer;
   }
   if (const packages::Layer* layer = layers_.find(out.layer)) {
     layers_.touch(out.layer);
+    out.hold = layers_.hold(out.layer);
     out.shadows = layer->shadows;
     if (layer->shadows)
       out.notes.push_back(
@@ -405,6 +434,7 @@ Task<void> Provisioner::fly(std::string key, std::shared_ptr<Flight> flight) {
   ++flying_;
   Provided result = co_await install(flight);
   --flying_;
+  registry_.accounts().installation_ends(flight->owner);
   landed_.tell();
   if (!result.trouble) {
     packages::Answer answer;
@@ -421,6 +451,7 @@ Task<Provided> Provisioner::install(std::shared_ptr<Flight> flight) {
   if (flight->abandoned) co_return refused(explain("cancelled", "nobody waited for it"));
   Provided result = co_await install_in(flight);
   co_await close(flight);
+  flight->tickets.clear();
   co_return result;
 }
 
@@ -430,18 +461,54 @@ Task<void> Provisioner::close(std::shared_ptr<Flight> flight) {
   (void)co_await registry_.end(session);
 }
 
+std::vector<std::string> Provisioner::indexes() const {
+  std::vector<std::string> all;
+  if (config_.index_url == "none") return all;
+  all.push_back(config_.index_url.empty() ? default_index_ : config_.index_url);
+  all.insert(all.end(), config_.extra_index_urls.begin(), config_.extra_index_urls.end());
+  return all;
+}
+
+// Where an index wants credentials, its session is told of our gateway in its place.
+std::optional<PackageTrouble> Provisioner::admit(Flight& flight) {
+  flight.urls = indexes();
+  for (std::string& url : flight.urls) {
+    const auto secret = config_.secrets.find(url);
+    if (secret == config_.secrets.end()) continue;
+    Status opened = gateway_.open();
+    auto ticket = opened ? gateway_.admit(secret->second) : nullptr;
+    if (!ticket)
+      return explain("offline", opened ? "no ticket for the index" : opened.error().message);
+    url = ticket->url();
+    flight.tickets.push_back(std::move(ticket));
+  }
+  return std::nullopt;
+}
+
+// As the operator calls the index, and not as the installer does.
+std::string Provisioner::without_gate(std::string text) const {
+  if (gateway_.port() == 0 || config_.secrets.empty()) return text;
+  const std::string here = "http://127.0.0.1:" + std::to_string(gateway_.port());
+  const std::string there = config_.secrets.begin()->second.origin();
+  boost::algorithm::replace_all(text, here, there);
+  return text;
+}
+
 std::vector<std::string> Provisioner::index_hosts() const {
   std::vector<std::string> hosts;
-  if (config_.index_url == "none") return hosts;
-  hosts.push_back(host_of(config_.index_url.empty() ? default_index_ : config_.index_url));
-  for (const std::string& extra : config_.extra_index_urls) hosts.push_back(host_of(extra));
+  for (const std::string& url : indexes())
+    if (std::optional<packages::IndexUrl> index = packages::parse_index_url(url);
+        index && !config_.secrets.contains(url))
+      hosts.push_back(index->authority());
+  if (config_.index_url != "none")
+    hosts.insert(hosts.end(), config_.index_hosts.begin(), config_.index_hosts.end());
   std::erase_if(hosts, [](const std::string& host) { return !parse_network_rule(host); });
   return hosts;
 }
 
 Task<std::optional<PackageTrouble>> Provisioner::find_hosts(std::shared_ptr<Flight> flight) {
   const std::vector<std::string> known = index_hosts();
-  if (known.empty()) co_return std::nullopt;
+  if (flight->urls.empty()) co_return std::nullopt;
   json::object asked = job("hosts", *flight);
   Said said = co_await ask(flight, std::move(asked));
   if (said.trouble) co_return std::move(said.trouble);
@@ -453,6 +520,7 @@ Task<std::optional<PackageTrouble>> Provisioner::find_hosts(std::shared_ptr<Flig
           hosts.insert(std::move(host));
   if (hosts.empty()) co_return std::nullopt;  // a package that is not there: uv will tell
   for (const std::string& host : known) hosts.erase(host);
+  hosts.erase("127.0.0.1:" + std::to_string(gateway_.port()));
   const std::vector<std::string> before = flight->hosts;  // that its session reaches already
   flight->hosts.assign(hosts.begin(), hosts.end());
   for (const std::string& host : before) hosts.erase(host);
@@ -475,13 +543,17 @@ Task<std::optional<PackageTrouble>> Provisioner::open(std::shared_ptr<Flight> fl
   spec.limits.disk_bytes = config_.layer_bytes + config_.layer_bytes / 2;  // and what is downloaded
   spec.limits.processes = 128;
   spec.limits.exec_time = std::chrono::duration_cast<std::chrono::milliseconds>(config_.time);
+  spec.environment = flight->environment;
   if (config_.find_links) spec.layer = kWheels;
-  if (std::vector<std::string> hosts = index_hosts(); way == Way::index && !hosts.empty()) {
+  std::vector<std::string> hosts = index_hosts();
+  if (way == Way::index && (!hosts.empty() || !flight->tickets.empty())) {
     const std::set<std::string> own(flight->hosts.begin(), flight->hosts.end());
     hosts.insert(hosts.end(), own.begin(), own.end());
     for (const std::string& host : hosts_)
       if (!own.contains(host)) hosts.push_back(host);
     flight->hosts.assign(hosts.begin(), hosts.end());
+    if (!flight->tickets.empty())
+      hosts.insert(hosts.begin(), std::string(kGateMark) + std::to_string(gateway_.port()));
     hosts.insert(hosts.begin(), std::string(kIndexMark));
     spec.network = Network{std::move(hosts)};
   }
@@ -489,9 +561,8 @@ Task<std::optional<PackageTrouble>> Provisioner::open(std::shared_ptr<Flight> fl
   if (!made && made.error().code != Code::unavailable && made.error().code != Code::over_limit)
     co_return explain("offline", made.error().message);
   if (!made)
-    co_return trouble("no_capacity",
-                      "there is no room to install packages: " + made.error().message,
-                      "try again later", 503);
+    co_return busy("there is no room to install packages: " + made.error().message,
+                   "try again later");
   flight->session = std::move(*made);
   ++flight->session->attached;
   co_return std::nullopt;
@@ -501,11 +572,12 @@ json::object Provisioner::job(const char* action, const Flight& flight) const {
   json::object out{{"action", action},
                    {"requirements", to_array(flight.requirements)},
                    {"allow_sdist", flight.allow_sdist},
+                   {"environment", !flight.environment.empty()},
                    {"find_links", config_.find_links},
-                   {"certificates", config_.certificates},
-                   {"extra_index_urls", to_array(config_.extra_index_urls)}};
-  if (config_.index_url != "none")
-    out["index_url"] = config_.index_url.empty() ? default_index_ : config_.index_url;
+                   {"certificates", config_.certificates}};
+  if (flight.urls.empty()) return out;
+  out["index_url"] = flight.urls.front();
+  out["extra_index_urls"] = to_array({flight.urls.begin() + 1, flight.urls.end()});
   return out;
 }
 
@@ -547,7 +619,8 @@ Task<Provisioner::Said> Provisioner::ask(std::shared_ptr<Flight> flight, json::o
       json::object* message = failed ? nullptr : parsed.if_object();
       if (message == nullptr) continue;
       if (message->contains("progress") && flight->progress.size() < kMaxProgress) {
-        flight->progress.push_back(packages::quoted(text_of(*message, "progress")));
+        const std::string text = without_gate(text_of(*message, "progress"));
+        flight->progress.push_back(packages::quoted(text));
         std::string& shown = flight->progress.back();
         shown = shown.substr(1, shown.size() - 2);
         flight->changes.tell();
@@ -557,8 +630,8 @@ Task<Provisioner::Said> Provisioner::ask(std::shared_ptr<Flight> flight, json::o
         done = true;
       }
       if (json::value* why = message->if_contains("failed"); why && why->is_object())
-        said.trouble =
-            explain(text_of(why->as_object(), "code"), text_of(why->as_object(), "detail"));
+        said.trouble = explain(text_of(why->as_object(), "code"),
+                               without_gate(text_of(why->as_object(), "detail")));
     }
   }
   co_await execution->finished();
@@ -583,15 +656,16 @@ Task<Provisioner::Said> Provisioner::ask(std::shared_ptr<Flight> flight, json::o
   co_return said;
 }
 
-Task<bool> Provisioner::know_image() {
-  if (inventory_) co_return true;
+Task<bool> Provisioner::know_image(std::string environment) {
+  if (inventories_.contains(environment)) co_return true;
   // Detached, as an installation is: who asked may leave, and the session must end.
-  const std::string key = "inventory";
+  const std::string key = "inventory " + environment;
   const auto found = flights_.find(key);
   std::shared_ptr<Flight> flight = found == flights_.end() ? nullptr : found->second;
   if (!flight) {
     flight = std::make_shared<Flight>(executor_);
     flight->latest = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    flight->environment = environment;
     flights_[key] = flight;
     const auto learn = [](Provisioner* self, std::shared_ptr<Flight> it) -> Task<void> {
       std::optional<PackageTrouble> closed = co_await self->open(it, Way::none);
@@ -609,20 +683,21 @@ Task<bool> Provisioner::know_image() {
               if (package.is_string()) inventory.image.emplace(module, package.as_string());
           self->python_ = text_of(said.done, "python");
           self->default_index_ = text_of(said.done, "index");
-          self->inventory_ = std::move(inventory);
+          self->inventories_[it->environment] = std::move(inventory);
         }
       }
-      self->flights_.erase("inventory");
+      self->flights_.erase("inventory " + it->environment);
       it->result.emplace();
       it->changes.tell();
     };
     asio::co_spawn(executor_, learn(this, flight), asio::detached);
   }
   while (!flight->result) co_await flight->changes.wait();
-  co_return inventory_.has_value();
+  co_return inventories_.contains(environment);
 }
 
 Task<Provided> Provisioner::install_in(std::shared_ptr<Flight> flight) {
+  if (auto refusal = admit(*flight)) co_return refused(std::move(*refusal));
   std::optional<PackageTrouble> closed = co_await open(flight, Way::index);
   if (closed) co_return refused(std::move(*closed));
   std::optional<PackageTrouble> lost = co_await find_hosts(flight);
@@ -646,8 +721,13 @@ Task<Provided> Provisioner::install_in(std::shared_ptr<Flight> flight) {
   }
   Provided out;
   if (layer.pins.empty()) co_return out;  // the image has it all
+  // Code of packages may have run here, and may have chosen these very words: what it made is for those
+  // who asked for the same and for nobody else.
+  layer.sdist = flight->allow_sdist;
+  if (layer.sdist) resolved += "sdist\n" + flight->wish + "\n";
   layer.id = sha256_hex(resolved);
   out.layer = layer.id;
+  out.hold = layers_.hold(layer.id);
   if (layers_.find(layer.id) != nullptr) co_return out;
   json::object install = job("install", *flight);
   install["pins"] = std::move(pins);
@@ -681,6 +761,7 @@ Task<Provided> Provisioner::fill_layer(std::shared_ptr<Flight> flight, packages:
   layer.files = copied->files;
   Provided out;
   out.layer = layer.id;
+  out.hold = layers_.hold(layer.id);
   if (layers_.find(layer.id) != nullptr) {  // another wish came to the same, and was first
     layers_.discard(*draft);
     co_return out;
@@ -689,9 +770,7 @@ Task<Provided> Provisioner::fill_layer(std::shared_ptr<Flight> flight, packages:
     co_return refused(
         trouble("disk_full", s.error().message, "make room on the server's disk", 507));
   ++installations_;
-  std::set<std::string> in_use = registry_.layers_in_use();
-  in_use.insert(out.layer);
-  layers_.prune(config_.budget_bytes, in_use);
+  layers_.prune(config_.budget_bytes, registry_.layers_in_use());
   co_return out;
 }
 

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "packages/config.h"
+#include "packages/gateway.h"
 #include "packages/layers.h"
 #include "packages/names.h"
 #include "session/changes.h"
@@ -30,7 +31,9 @@ struct PackageWish {
   std::vector<std::string> packages;  // requirement strings
   std::vector<std::string> imports;   // module names
   bool allow_sdist = false;
-  std::string layer = {};  // that the session has already: its versions stay
+  std::string layer = {};        // that the session has already: its versions stay
+  std::string environment = {};  // of the session
+  std::string owner = {};        // whose quota an installation counts for
 
   bool empty() const { return packages.empty() && imports.empty(); }
 };
@@ -41,12 +44,14 @@ struct PackageTrouble {
   std::string detail;
   std::string remedy;
   int status = 422;
+  int retry_after_s = 0;  // 0 = waiting does not help
 };
 
 struct Provided {
   std::optional<PackageTrouble> trouble = {};
   std::string layer = {};  // "" = the image has all of it
   bool shadows = false;    // the layer comes before the image: the session must be a bare one
+  packages::Layers::Hold hold = {};  // keep it until the session has the layer
   std::vector<std::string> notes = {};
   std::vector<std::string> modules = {};  // the imports, corrected
 };
@@ -94,6 +99,11 @@ class Provisioner {
     std::vector<std::string> pins;   // of the layer that the session has
     std::vector<std::string> hosts;  // that its own session reaches
     bool allow_sdist = false;
+    std::string wish;  // its key
+    std::string environment;
+    std::string owner;
+    std::vector<std::shared_ptr<const packages::Gateway::Ticket>> tickets;  // while it lasts
+    std::vector<std::string> urls;  // of the indexes, as its session is told them
     std::vector<std::string> progress;
     std::optional<Provided> result;
     std::shared_ptr<Session> session;  // where it is worked on
@@ -125,7 +135,7 @@ class Provisioner {
                                                      std::shared_ptr<Turn>* turn);
   Task<std::optional<PackageTrouble>> read_names(const PackageWish& wish, Provided& out,
                                                  std::vector<std::string>& requirements);
-  Task<bool> know_image();
+  Task<bool> know_image(std::string environment);
   Task<void> fly(std::string key, std::shared_ptr<Flight> flight);
   Task<Provided> install(std::shared_ptr<Flight> flight);
   Task<Provided> install_in(std::shared_ptr<Flight> flight);
@@ -133,7 +143,11 @@ class Provisioner {
   Task<std::optional<PackageTrouble>> open(std::shared_ptr<Flight> flight, Way way);
   // Where the index keeps the files of what is asked for; the session may be another one after.
   Task<std::optional<PackageTrouble>> find_hosts(std::shared_ptr<Flight> flight);
+  // The operator's indexes in order; empty where there are none.
+  std::vector<std::string> indexes() const;
   std::vector<std::string> index_hosts() const;
+  std::optional<PackageTrouble> admit(Flight& flight);
+  std::string without_gate(std::string text) const;
   Task<void> close(std::shared_ptr<Flight> flight);
   Task<Provided> fill_layer(std::shared_ptr<Flight> flight, packages::Layer layer);
   // One job of runtime/vitrine_runtime/installer.py: what it has done, or why not.
@@ -150,7 +164,8 @@ class Provisioner {
   Registry& registry_;
   packages::Config config_;
   packages::Layers layers_;
-  std::optional<packages::Inventory> inventory_;
+  packages::Gateway gateway_;
+  std::map<std::string, packages::Inventory> inventories_;  // by environment
   std::string python_;
   std::string default_index_;
   std::vector<std::string> hosts_;  // where the index keeps its files

@@ -11,6 +11,8 @@
 #include <ctime>
 #include <map>
 
+#include "packages/requirements.h"
+
 namespace vitrine::session {
 
 namespace json = boost::json;
@@ -109,6 +111,8 @@ std::string spec_to_json(const SessionSpec& spec) {
   if (spec.seed) out["seed"] = *spec.seed;
   if (!spec.layer.empty()) out["layer"] = spec.layer;
   if (spec.layer_first) out["layer_first"] = 1;
+  if (spec.allow_sdist) out["allow_sdist"] = 1;
+  if (!spec.environment.empty()) out["environment"] = spec.environment;
   if (spec.network) {
     json::array& rules = out["network"].emplace_array();
     for (const std::string& rule : spec.network->allow) rules.emplace_back(rule);
@@ -153,6 +157,8 @@ SessionSpec spec_from_json(const std::string& text) {
   if (!spec.display.validate()) spec.display = {};
   spec.layer = word("layer", "");
   spec.layer_first = number("layer_first", 0) != 0;
+  spec.allow_sdist = number("allow_sdist", 0) != 0;
+  spec.environment = word("environment", "");
   if (in->contains("seed")) spec.seed = number("seed", 0);
   if (const json::value* rules = in->if_contains("network");
       rules != nullptr && rules->is_array()) {
@@ -270,9 +276,23 @@ Task<Status> Registry::provide(SessionSpec* spec) {
   co_return co_await provider(spec);
 }
 
+Status Registry::check_environment(const std::string& name) const {
+  const std::vector<std::string>& known = environments();
+  if (name.empty() || std::ranges::find(known, name) != known.end()) return ok();
+  return Error{.code = Code::invalid_argument,
+               .message = "there is no environment " + packages::quoted(name),
+               .remedy = "choose one of: " + boost::algorithm::join(known, ", ") +
+                         (known.empty() ? "default" : ", default")};
+}
+
 Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
-  if (auto refusal = refuses(spec)) co_return to_error(*refusal);
+  if (Status known = check_environment(spec.environment); !known)
+    co_return std::move(known.error());
   const bool internal = !spec.stored && spec.lifetime == Lifetime::one_shot;
+  // Its modules are in its loaded interpreter; the bare one is for layers that come first.
+  if (!spec.environment.empty() && spec.variant == Variant::bare && !spec.layer_first && !internal)
+    spec.variant = Variant::loaded;
+  if (auto refusal = refuses(spec)) co_return to_error(*refusal);
   if (spec.network && !network_for_sessions && !internal)
     co_return Error{.code = Code::invalid_argument,
                     .message = "this server gives no network to sessions",
@@ -288,12 +308,22 @@ Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
   co_return made;
 }
 
+// A layer whose files are gone is told of, so that whoever asks next gets it built again.
+Error Registry::layer_error(const std::string& layer, Error error) {
+  if (error.code != Code::not_found) return error;
+  if (!on_layer_lost || !on_layer_lost(layer)) return error;
+  return Error{.code = Code::unavailable,
+               .message = "the session's packages were removed from the server's disk",
+               .remedy = "try again: they are installed anew"};
+}
+
 Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
   const wire::Request request = wire::Create{.variant = spec.variant,
                                              .lifetime = lifetime_at_keeper(spec),
                                              .limits = spec.limits,
                                              .network = spec.network,
-                                             .display = spec.display};
+                                             .display = spec.display,
+                                             .environment = spec.environment};
   backend::KeeperReply reply = co_await keeper_.call(request);
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
@@ -308,7 +338,7 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
     Result<wire::Done> done = backend::expect<wire::Done>(std::move(added));
     if (!done) {
       keeper_.post(wire::End{opened->session});
-      co_return std::move(done.error());
+      co_return layer_error(spec.layer, std::move(done.error()));
     }
   }
   auto session =
@@ -333,6 +363,7 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
   ++counters_.created;
   ++counters_.sources[static_cast<std::size_t>(opened->source)];
   sessions_[session->id] = session;
+  session->spec.layer_hold.reset();  // from here layers_in_use() names it
   by_engine_[opened->session] = session;
   if (auto early = early_deaths_.extract(opened->session)) session->died(early.mapped());
   co_return session;
@@ -369,7 +400,7 @@ Task<Status> Registry::add_layer(std::shared_ptr<Session> session, std::string l
   const wire::Request add = wire::AddLayer{session->engine, layer};
   backend::KeeperReply reply = co_await keeper_.call(add);
   Result<wire::Done> done = backend::expect<wire::Done>(std::move(reply));
-  if (!done) co_return std::move(done.error());
+  if (!done) co_return layer_error(layer, std::move(done.error()));
   session->spec.layer = std::move(layer);
   if (session->ended || !is_stored(session->spec)) co_return ok();
   co_return store_.put_session({.id = session->id,

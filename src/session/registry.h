@@ -44,6 +44,12 @@ class Registry {
   void default_policy(Policy policy) { default_policy_ = policy; }
   virtual Policy default_policy() const { return default_policy_; }
 
+  // What the keeper has, besides the image alone.
+  void environments(std::vector<std::string> names) { environments_ = std::move(names); }
+  virtual const std::vector<std::string>& environments() const { return environments_; }
+  // `invalid_argument` with the names that exist.
+  Status check_environment(const std::string& name) const;
+
   // Takes over what an earlier front has left, and ends in the store what no longer exists.
   Task<Status> adopt(std::string keeper_instance);
 
@@ -74,6 +80,8 @@ class Registry {
   const Counters& counters() const { return counters_; }
   // Sees to the packages of a spec that nobody has seen to yet; none = there are no packages.
   std::function<Task<Status>(SessionSpec* spec)> provider;
+  // A session cannot have this layer of packages; true if its files are gone.
+  std::function<bool(const std::string& layer)> on_layer_lost;
   // Asks it, if there is anything to see to. create() does so too.
   virtual Task<Status> provide(SessionSpec* spec);
   // Whether sessions get the network they ask for; installations of packages do in any case.
@@ -97,6 +105,7 @@ class Registry {
   bool is_kept(const Execution& execution) const;
   Lifetime lifetime_at_keeper(const SessionSpec& spec) const;
   Task<Result<std::shared_ptr<Session>>> open(SessionSpec spec);
+  Error layer_error(const std::string& layer, Error error);
   Task<Status> adopt_one(const store::SessionRow& row, const wire::Listed::Entry& found);
 
   asio::any_io_executor executor_;
@@ -111,6 +120,7 @@ class Registry {
   std::shared_ptr<display::Studio> studio_;  // made when first needed
   std::string recycling_owner_;
   Policy default_policy_ = Policy::native;
+  std::vector<std::string> environments_;
   Counters counters_;
 };
 
@@ -122,7 +132,11 @@ class OwnedRegistry final : public Registry {
   Task<Status> end(std::shared_ptr<Session> session) override;
   std::size_t count() const override;
   void wake(Session& session) override { whole_.wake(session); }
-  Task<Status> provide(SessionSpec* spec) override { return whole_.provide(spec); }
+  Task<Status> provide(SessionSpec* spec) override {
+    spec->owner = owner_.name;
+    return whole_.provide(spec);
+  }
+  const std::vector<std::string>& environments() const override { return whole_.environments(); }
   Policy default_policy() const override { return whole_.default_policy(); }
   std::shared_ptr<display::Studio> studio() override { return whole_.studio(); }
 

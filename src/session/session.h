@@ -39,13 +39,15 @@ struct SessionSpec {
   Policy policy = Policy::native;
   std::vector<std::string> imports;  // modules that it has, and that its policy allows
   std::string isolation = "process";
+  std::string environment;  // the operator's, model/environment.h; "" = the image alone
   Geometry display;
-  std::vector<std::string> packages;  // requirement strings, as asked for
-  bool allow_sdist = false;
+  std::vector<std::string> packages;       // requirement strings, as asked for
+  bool allow_sdist = false;                // also for what it asks for later
   bool provided = false;                   // they have been seen to
   bool additional = false;                 // it also gets what ADDITIONAL_IMPORTS names
   std::string layer;                       // of packages, model/layer.h; "" = none
   bool layer_first = false;                // it comes before the image's own versions
+  std::shared_ptr<const void> layer_hold;  // nobody removes it before the session is known
   std::vector<std::string> package_notes;  // about them
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/control.h"
 
+#include "model/environment.h"
 #include "model/layer.h"
 #include "wire/codec.h"
 
@@ -109,6 +110,7 @@ struct PutRequest {
     put_limits(out, r.limits);
     put_network(out, r.network);
     put_geometry(out, r.display);
+    out.bytes(r.environment);
   }
   void operator()(const End& r) { out.u64(r.session); }
   void operator()(const Interrupt& r) { out.u64(r.session).u64(r.execution); }
@@ -148,6 +150,8 @@ Request get_request(Reader& in, std::uint8_t verb) {
       create.limits = get_limits(in);
       create.network = get_network(in);
       create.display = get_geometry(in);
+      create.environment = in.text();
+      if (!create.environment.empty() && !is_environment_name(create.environment)) in.fail();
       return create;
     }
     case 1: return End{in.u64()};

@@ -33,6 +33,7 @@ struct Create {
   Limits limits;
   std::optional<Network> network = {};  // none = nothing but its own loopback
   Geometry display = {};                // of its screen, which exists once something connects to it
+  std::string environment = {};         // model/environment.h; "" = the image alone
 };
 struct End {  // answered when nothing of the session is left
   std::uint64_t session = 0;

@@ -24,7 +24,8 @@ const std::vector<Request> kRequests{
            .lifetime = Lifetime::one_shot,
            .limits = kLimits,
            .network = Network{{"example.org", "*.example.net:8443"}},
-           .display = {800, 600}},
+           .display = {800, 600},
+           .environment = "torch"},
     End{.session = 1},
     Interrupt{.session = 2, .execution = 3},
     AskStack{.session = 4, .execution = 5},
@@ -106,6 +107,12 @@ TEST(ControlRequest, KeepsEveryFieldOfCreate) {
   EXPECT_EQ(create.limits, kLimits);
   EXPECT_EQ(create.network, (Network{{"example.org", "*.example.net:8443"}}));
   EXPECT_EQ(create.display, (Geometry{800, 600}));
+  EXPECT_EQ(create.environment, "torch");
+}
+
+TEST(ControlRequest, IsRefusedWithWhatIsNoEnvironment) {
+  for (const char* name : {"default", "..", "a/b", "A", "-a", "a.b"})
+    EXPECT_FALSE(decode_request(encode_request(1, Create{.environment = name}))) << name;
 }
 
 TEST(ControlRequest, IsRefusedWithTooManyOrTooLongRules) {

@@ -58,7 +58,7 @@ std::string encode_egress_setup(const EgressSetup& setup) {
   Writer out;
   put_list(out, setup.allow);
   put_list(out, setup.private_);
-  out.u32(setup.starts);
+  out.u16(setup.gate).u32(setup.starts);
   return out.take();
 }
 
@@ -67,6 +67,7 @@ Result<EgressSetup> decode_egress_setup(std::string_view bytes) {
   EgressSetup setup;
   setup.allow = get_list(in, kMaxNetworkRules);
   setup.private_ = get_list(in, kMaxPrivate);
+  setup.gate = in.u16();
   setup.starts = in.u32();
   if (!in.complete()) return Error{Code::invalid_argument, "malformed setup of a proxy"};
   return setup;

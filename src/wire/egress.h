@@ -20,7 +20,8 @@ namespace vitrine::wire {
 struct EgressSetup {
   std::vector<std::string> allow;     // rules of model/network.h
   std::vector<std::string> private_;  // ranges that the operator opened
-  std::uint32_t starts = 0;           // proxies that this session has had before
+  std::uint16_t gate = 0;    // a port of the host's 127.0.0.1 that may be reached as well; 0 = none
+  std::uint32_t starts = 0;  // proxies that this session has had before
 };
 std::string encode_egress_setup(const EgressSetup& setup);
 Result<EgressSetup> decode_egress_setup(std::string_view bytes);

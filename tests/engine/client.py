@@ -113,6 +113,7 @@ class Keeper:
     ) -> Session:
         body = bytes([wire.VARIANTS[variant], wire.LIFETIMES[lifetime]])
         body += (limits or wire.Limits()).encode() + wire.rules(network) + wire.display()
+        body += wire.blob("")  # no environment
         reader, fds = self.call(wire.CREATE, body)
         session = Session(self, reader.number("Q"), fds)
         session.source = reader.choice(wire.SOURCES)

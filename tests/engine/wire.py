@@ -106,7 +106,7 @@ def rules(network: Sequence[str]) -> bytes:
 
 def unadorned() -> bytes:
     """The end of a create that asks for nothing but its limits."""
-    return rules(()) + display()
+    return rules(()) + display() + blob("")
 
 
 def environment(variables: dict[str, str] | None) -> bytes:

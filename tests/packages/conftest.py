@@ -36,6 +36,8 @@ class Shop:
         directory: Path | None = None,
         options: tuple[str, ...] = (),
         user: int | None = None,
+        image: Path | None = None,
+        front: tuple[str, ...] = (),
         **settings: Any,
     ) -> Server:
         file = self.directory / f"packages-{len(self.servers)}.json"
@@ -44,8 +46,9 @@ class Shop:
         server = Server(
             "--wheels",
             str(self.wheels),
+            *(("--image", str(image)) if image else ()),
             *options,
-            front=("--packages", str(file)),
+            front=("--packages", str(file), *front),
             directory=directory,
             user=user,
         )

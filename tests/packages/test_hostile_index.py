@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import http.server
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +24,9 @@ SECRET = "correct-horse-battery"
 class Index:
     """A simple index. What it says of a file's hash is up to `hash_of`."""
 
-    def __init__(self, files: dict[str, bytes], host: str = HOST) -> None:
+    def __init__(
+        self, files: dict[str, bytes], host: str = HOST, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.files = files
         self.pages: dict[str, str] = {}  # of packages whose page is another one
         self.hash_of: Callable[[bytes], str] = lambda data: hashlib.sha256(data).hexdigest()
@@ -31,6 +34,8 @@ class Index:
         self.over = threading.Event()
         self.password: str | None = None
         self.asked: list[str] = []
+        self.sent: list[str | None] = []  # the credentials that came with each
+        self.moved: dict[str, str] = {}  # paths that are elsewhere
         index = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -49,11 +54,20 @@ class Index:
 
         self.server = Quiet((host, 0), Handler)
         self.server.daemon_threads = True
-        self.url = f"http://{host}:{self.server.server_port}/simple"
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
+        scheme = "https" if tls else "http"
+        self.url = f"{scheme}://{host}:{self.server.server_port}/simple"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def answer(self, request: http.server.BaseHTTPRequestHandler) -> None:
         self.asked.append(request.path)
+        self.sent.append(request.headers["Authorization"])
+        if request.path in self.moved:
+            request.send_response(302)
+            request.send_header("Location", self.moved[request.path])
+            request.send_header("Content-Length", "0")
+            return request.end_headers()
         if self.stalls.is_set():
             self.over.wait(60)
         wanted = base64.b64encode(f"user:{self.password}".encode()).decode()

@@ -80,3 +80,19 @@ def test_the_installer_reaches_the_index_and_users_code_does_not(online: Server)
     code = "import urllib.request; urllib.request.urlopen('http://example.org', timeout=3)"
     execution = run(online, code, packages=["humanize"])
     assert execution["outcome"] == "exception", execution
+
+
+def test_a_real_source_distribution_is_built_when_asked_for(online: Server) -> None:
+    wish = {"code": "import docopt; docopt.__version__", "packages": ["docopt==0.6.2"]}
+    refused = online.post("/v1/run", wish).is_problem(422, "only_sdist")
+    assert "docopt has only a source distribution" in refused.json["detail"]
+
+    built = online.post("/v1/run", {**wish, "allow_sdist": True})
+
+    assert built.json["results"] == [{"text/plain": "'0.6.2'"}], built
+
+
+def test_one_that_must_be_compiled_says_so(online: Server) -> None:
+    wish = {"code": "1", "packages": ["pycosat==0.6.6"], "allow_sdist": True}
+    problem = online.post("/v1/run", wish).is_problem(422, "needs_compiler").json
+    assert "pycosat" in problem["detail"] and "wheel" in problem["remedy"]

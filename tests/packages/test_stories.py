@@ -9,7 +9,9 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
+from conftest import Shop
 from served import BUILD, Server
+from wheels import sdist
 
 BALL = """
 from dataclasses import dataclass, field
@@ -77,6 +79,20 @@ def test_an_episode_has_what_its_reset_asked_for(server: Server) -> None:
     assert status == 200, answer
     assert episode.step("import vt_plain; print(vt_plain.version)") == "2.0\n"
     assert episode.step(BALL).startswith("Ball(x=3.0")
+
+
+def test_an_episode_may_have_packages_built(shop: Shop, server: Server) -> None:
+    sdist(shop.wheels, "vs_episode")
+    episode = Episode(server)
+
+    refused, _ = episode.post("/reset", {"additional_imports": ["vs-episode"]})
+    wrong, _ = episode.post("/reset", {"additional_imports": ["vs-episode"], "allow_sdist": "yes"})
+    status, answer = episode.post(
+        "/reset", {"additional_imports": ["vs-episode"], "allow_sdist": True}
+    )
+
+    assert (refused >= 400, wrong, status) == (True, 422, 200), answer
+    assert episode.step("import vs_episode; print(vs_episode.version)") == "1.0\n"
 
 
 def test_a_reset_that_asks_for_nonsense_is_refused(server: Server) -> None:

@@ -339,3 +339,11 @@ def test_many_threads_many_sessions() -> None:
         thread.join(60)
 
     assert sorted(values) == list(range(1, 13))
+
+
+def test_an_environment_is_chosen_by_its_name() -> None:
+    assert vitrine.run("6 * 7", environment="default", allow_sdist=True).value == 42
+    with Sandbox(environment="default", allow_sdist=True) as box:
+        assert box.run("6 * 7").value == 42
+    with pytest.raises(vitrine.VitrineError, match="there is no environment"):
+        Sandbox(environment="nobody-baked-this")

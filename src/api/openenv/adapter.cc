@@ -164,6 +164,7 @@ Task<void> Adapter::reset(Exchange& exchange) {
   session::SessionSpec spec;
   spec.additional = true;
   session::add_imports(request->imports, spec);
+  spec.allow_sdist = request->allow_sdist;
   Status provided = co_await registry_.provide(&spec);
   if (!provided) co_return co_await fail(exchange, provided.error());
   request->notes = spec.package_notes;

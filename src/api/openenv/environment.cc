@@ -107,6 +107,7 @@ Task<Result<std::shared_ptr<Session>>> Environment::create() {
   if (wishes_.seed) spec.variant = Variant::seeded;
   spec.additional = true;
   session::add_imports(wishes_.imports, spec);
+  spec.allow_sdist = wishes_.allow_sdist;
   Result<std::shared_ptr<Session>> made = co_await registry_.create(spec);
   if (made || made.error().code != Code::unavailable || !session_) co_return made;
   std::shared_ptr<Session> old = let_go();  // full: its own place is the one to take

@@ -203,6 +203,11 @@ void read_ancestors_wishes(const json::object& object, const json::array& prefix
                           *backend,
                           {}});
   }
+  const json::value* sdist = object.if_contains("allow_sdist");
+  if (sdist != nullptr && sdist->is_bool()) reset.allow_sdist = sdist->as_bool();
+  else if (sdist != nullptr && !sdist->is_null())
+    mistakes.push_back(
+        {"bool_type", at(prefix, "allow_sdist"), "Input should be a valid boolean", *sdist, {}});
   const json::value* imports = object.if_contains("additional_imports");
   if (imports == nullptr || imports->is_null()) return;
   const json::array* list = imports->if_array();

@@ -56,7 +56,8 @@ struct Reset {
   std::optional<Policy> policy;           // `executor_backend`
   Wishes wishes;                          // of every step
   std::vector<std::string> imports = {};  // modules, or requirement strings
-  std::vector<std::string> notes = {};    // about them, where the session is made later
+  bool allow_sdist = false;
+  std::vector<std::string> notes = {};  // about them, where the session is made later
 };
 // `prefix`: where the object stands in what was sent, for the mistakes' places.
 std::variant<Reset, Mistakes> read_reset(const json::object& object, const json::array& prefix);

@@ -80,6 +80,8 @@ class Settings:
     policy: str | None = None
     display: Display | None = None
     network: Sequence[str] = ()
+    allow_sdist: bool = False
+    environment: str | None = None
 
     def body(self) -> dict[str, Any]:
         allow = _texts("network", self.network)
@@ -90,6 +92,8 @@ class Settings:
             seed=self.seed,
             packages=_texts("packages", self.packages),
             imports=_texts("imports", self.imports),
+            allow_sdist=True if self.allow_sdist else None,
+            environment=self.environment,
             isolation=self.isolation,
             policy=self.policy,
             display=dict(self.display) if self.display else None,

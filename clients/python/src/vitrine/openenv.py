@@ -82,6 +82,7 @@ class CodingEnv(EnvClient):
             not know them ignores them.
         timeout_s: how long to wait for one answer.
         token: if the server needs one.
+        allow_sdist: packages that have no wheel may be built; as the two above.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class CodingEnv(EnvClient):
         executor_backend: str | None = None,
         timeout_s: float | None = None,
         token: str | None = None,
+        allow_sdist: bool = False,
         **kwargs: Any,
     ) -> None:
         if timeout_s is not None:
@@ -103,6 +105,8 @@ class CodingEnv(EnvClient):
             self._reset_defaults["additional_imports"] = list(additional_imports)
         if executor_backend:
             self._reset_defaults["executor_backend"] = executor_backend
+        if allow_sdist:
+            self._reset_defaults["allow_sdist"] = True
 
     @classmethod
     def local(

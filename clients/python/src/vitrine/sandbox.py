@@ -40,6 +40,8 @@ def run(
     seed: int | None = None,
     packages: Sequence[str] = (),
     imports: Sequence[str] = (),
+    allow_sdist: bool = False,
+    environment: str | None = None,
     isolation: str | None = None,
     policy: str | None = None,
     network: Sequence[str] = (),
@@ -58,6 +60,8 @@ def run(
         seed=seed,
         packages=packages,
         imports=imports,
+        allow_sdist=allow_sdist,
+        environment=environment,
         isolation=isolation,
         policy=policy,
         network=network,
@@ -96,6 +100,8 @@ class Sandbox(Screen):
         seed: fixes `random`, numpy's global generator and the hashes of strings.
         packages, imports, isolation, policy, display: as in docs/api.md. What a server does not
             support is an `InvalidField`, never ignored.
+        allow_sdist: packages that have no wheel are built, from their source distribution.
+        environment: a set of packages that the server's operator baked and named.
         network: hosts it may reach, such as ["example.org", "*.example.net:8443"]; none by default.
             See docs/network.md.
         url, token: which server; by default that of an open `vitrine.local()`, then VITRINE_URL
@@ -115,6 +121,8 @@ class Sandbox(Screen):
         seed: int | None = None,
         packages: Sequence[str] = (),
         imports: Sequence[str] = (),
+        allow_sdist: bool = False,
+        environment: str | None = None,
         isolation: str | None = None,
         policy: str | None = None,
         display: Display | None = None,
@@ -125,7 +133,18 @@ class Sandbox(Screen):
         on_progress: OnText | None = None,
     ) -> None:
         settings = Settings(
-            name, limits, env, seed, packages, imports, isolation, policy, display, network
+            name,
+            limits,
+            env,
+            seed,
+            packages,
+            imports,
+            isolation,
+            policy,
+            display,
+            network,
+            allow_sdist=allow_sdist,
+            environment=environment,
         )
         transport = shared(find_address(url, token))
         shown = _create(transport, calls.create(settings), wait_s, on_progress)

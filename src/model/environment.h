@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator's named environments: packages beside the image's that sessions may choose, each with
+// interpreters of its own that have them imported before the fork.
+#pragma once
+
+#include <algorithm>
+#include <compare>
+#include <string>
+#include <string_view>
+
+#include "model/session.h"
+
+namespace vitrine {
+
+// What the image alone is called; no environment may have it.
+inline constexpr std::string_view kPlainEnvironment = "default";
+
+// A name of a directory, and of nothing above it.
+inline bool is_environment_name(std::string_view name) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return !name.empty() && name.size() <= 64 && plain(name.front()) && name != kPlainEnvironment &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return plain(c) || c == '-' || c == '_'; });
+}
+
+// Which zygote: a variant of the image, or of one of the environments.
+struct Flavor {
+  Flavor(Variant of, std::string in = {}) : variant(of), environment(std::move(in)) {}  // NOLINT
+  Variant variant;
+  std::string environment;  // "" = the image alone
+  auto operator<=>(const Flavor&) const = default;
+};
+
+}  // namespace vitrine

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "packages/gateway.h"
+
+#include <gtest/gtest.h>
+
+namespace vitrine::packages {
+namespace {
+
+TEST(IndexUrl, PartsWithItsCredentials) {
+  const auto index = parse_index_url("https://us%40er:p%3Aw@Index.Example.org/simple/?x#y");
+
+  ASSERT_TRUE(index);
+  EXPECT_EQ(index->plain(), "https://index.example.org/simple/");
+  EXPECT_EQ(index->authority(), "index.example.org:443");
+  EXPECT_EQ(index->authorization, "Basic dXNAZXI6cDp3");  // us@er:p:w
+}
+
+TEST(IndexUrl, KeepsAPortThatIsNotTheUsualOne) {
+  EXPECT_EQ(parse_index_url("http://127.0.0.1:3141/root/pypi")->plain(),
+            "http://127.0.0.1:3141/root/pypi");
+  EXPECT_EQ(parse_index_url("http://[::1]:80/x")->origin(), "http://[::1]");
+  EXPECT_EQ(parse_index_url("https://a.org")->plain(), "https://a.org/");
+  EXPECT_EQ(parse_index_url("https://a.org/simple")->authorization, "");
+}
+
+TEST(IndexUrl, IsNothingElse) {
+  for (const char* text : {"", "a.org", "ftp://a.org/", "https://", "https://@/", "https://a:b/",
+                           "https://a:123456/", "https://[::1/", "https://a b/"})
+    EXPECT_FALSE(parse_index_url(text)) << text;
+}
+
+TEST(Gateway, LeadsWhatNamesTheIndexToItself) {
+  const IndexUrl index = *parse_index_url("https://u:p@index.org/simple");
+  const std::string here = "http://127.0.0.1:9";
+
+  EXPECT_EQ(lead_here("<a href=\"https://index.org/f/a.whl\">", index, here),
+            "<a href=\"http://127.0.0.1:9/f/a.whl\">");
+  EXPECT_EQ(lead_here("https://index.org:443/f", index, here), "http://127.0.0.1:9/f");
+  EXPECT_EQ(lead_here("https://index.org.evil.org/f", index, here), "https://index.org.evil.org/f");
+  EXPECT_EQ(lead_here("https://other.org/f", index, here), "https://other.org/f");
+}
+
+}  // namespace
+}  // namespace vitrine::packages
