@@ -90,11 +90,12 @@ RUNTIME = {"libstdc++", "libgcc_s", "libm", "libc", "ld-linux-x86-64", "ld-linux
 # What the image has: the helper runs in its root.
 IMAGE = {"libc", "libm", "ld-linux-x86-64", "ld-linux-aarch64"}
 PICTURES = {"libxxhash", "libisal", "libturbojpeg", "libwebp"}
+TLS = {"libssl", "libcrypto"}  # the gateway to a package index
 BOOST_JSON = {"libboost_json", "libboost_container"}
 PROGRAMS = {
     "vitrine-front": (
         [*PRIVILEGED, *PROXY, *HELPERS],
-        RUNTIME | BOOST_JSON | PICTURES | {"libsqlite3"},
+        RUNTIME | BOOST_JSON | PICTURES | {"libsqlite3"} | TLS,
     ),
     "vitrine-keeper": ([*FRONT, *PROXY, *HELPERS, "zygote"], RUNTIME | {"libseccomp"}),
     "vitrine-egress": ([*FRONT, *PRIVILEGED], RUNTIME | {"libseccomp"}),
