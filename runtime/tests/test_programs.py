@@ -33,7 +33,7 @@ def test_a_program_is_seen(onscreen: Session, screen: Screen, program: Program) 
         screen.waits_for(right, patience=5)
         return seen()
 
-    onscreen.start(program.code, render_ms=8000)
+    onscreen.start(program.code, render_ms=8000, env=program.env)
     if program.loops:
         assert screen.waits_for(right), (seen(), program.pixels)
         time.sleep(0.2)

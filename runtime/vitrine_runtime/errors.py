@@ -6,6 +6,8 @@ Runs user code (`__str__` of exceptions), so it is called where an interrupt may
 
 from __future__ import annotations
 
+import sys
+
 from .sealed import __builtins__  # noqa: F401
 from .sources import Sources
 from .tracebacks import format_error, plain, strip
@@ -93,3 +95,11 @@ def exit_status(error: BaseException) -> tuple[int, object]:
         status = int(code)
         return (status & 0xFF) or (1 if status else 0), None
     return 1, code
+
+
+def print_last_words(message: object) -> None:
+    """The text of sys.exit("text"), where Python prints it."""
+    try:
+        sys.stderr.write(f"{message}\n")
+    except FAILURES:
+        pass

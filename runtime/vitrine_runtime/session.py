@@ -16,7 +16,7 @@ from . import environ, forks, helpers, inspection, ipython_shim, plotting, threa
 from .aio import Loop
 from .channel import Channel, Native
 from .display import Display
-from .errors import FAILURES, describe, describe_refusal, exit_status, name_of, remedy
+from .errors import describe, describe_refusal, exit_status, name_of, print_last_words, remedy
 from .execution import EXCEPTION, INTERRUPTED, OK, Execution
 from .figures import Figures
 from .hooks import DEFAULT_DEPTH, LEAST_DEPTH, Builtins, mute_signals
@@ -223,7 +223,7 @@ class Session:
                 execution.outcome = OK
                 return
             if message is not None:
-                _print_last_words(message)
+                print_last_words(message)
         elif issubclass(type(error), KeyboardInterrupt) and self._was_interrupted():
             outcome, exit_code = INTERRUPTED, 130
         described = describe(error, self.sources)
@@ -296,11 +296,3 @@ class Session:
             channel.error(execution.error_sent, id, execution.error)
         outcome = execution.outcome or EXCEPTION
         channel.finished(execution.finished_sent, id, outcome, execution.exit_code)
-
-
-def _print_last_words(message: object) -> None:
-    """The text of sys.exit("text"), where Python prints it."""
-    try:
-        sys.stderr.write(f"{message}\n")
-    except FAILURES:
-        pass
