@@ -9,7 +9,19 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-from . import closure, finish, fonts, inside, manifest, packages, place, recipe, skeleton, wheels
+from . import (
+    closure,
+    finish,
+    fonts,
+    inside,
+    keymap,
+    manifest,
+    packages,
+    place,
+    recipe,
+    skeleton,
+    wheels,
+)
 from .progress import BuildError, Progress
 
 STEPS = 9
@@ -108,8 +120,9 @@ def _build(image_dir: Path, partial: Path, host: recipe.Host, progress: Progress
         finish.normalise(root)
         if inside.possible(root):
             fonts.build_caches(root)
+            keymap.build(root)
             finish.normalise(root)
-            step.result = "fontconfig, matplotlib"
+            step.result = "fontconfig, matplotlib, keymap"
         else:
             step.result = "skipped"
             progress.note(

@@ -10,7 +10,7 @@ import stat
 import unittest
 from pathlib import Path
 
-from builder import inside, manifest
+from builder import inside, keymap, manifest
 
 IMAGE = Path(os.environ.get("VITRINE_IMAGE") or Path(__file__).parents[2] / "build/image")
 ROOT = IMAGE / "root"
@@ -116,6 +116,28 @@ class Tree(unittest.TestCase):
             self.assertTrue(os.path.lexists(ROOT / "usr/share/doc" / name / "copyright"), name)
 
 
+# Without the compiler: only a server that asks for what is there can start.
+KEYMAP = """
+import ctypes, os, subprocess
+assert ctypes.CDLL(None).mount(b"none", b"/usr/libexec", b"tmpfs", 0, None) == 0
+ready, told = os.pipe()
+server = subprocess.Popen(["Xvfb", "-displayfd", str(told), "-nolisten", "tcp"], pass_fds=[told],
+                          stderr=subprocess.PIPE)
+os.close(told)
+number = os.read(ready, 9)
+server.kill()
+print("started" if number else server.stderr.read())
+"""
+OTHER_KEYMAP = f"""
+compile() {{ xkbcomp -w 1 -R/usr/share/X11/xkb -xkm - -em1 "it says" /tmp/server-9.xkm; }}
+differs() {{ cmp -s /tmp/server-9.xkm /{keymap.COMPILED} && echo the same keymap || echo another keymap; }}
+cat >/tmp/asked <<'END'
+{keymap.TEXT}END
+sed s/+us+/+de+/ /tmp/asked | compile && differs
+compile </tmp/asked && differs
+"""
+
+
 @unittest.skipUnless(
     (IMAGE / "manifest.json").exists() and inside.possible(ROOT),
     "no image, or it cannot be entered",
@@ -139,6 +161,14 @@ class Inside(unittest.TestCase):
         done = inside.run(ROOT, ["Xvfb", "-help"])
 
         self.assertIn("-fbdir", done.stdout + done.stderr)
+
+    def test_x_servers_find_their_keymap_compiled(self) -> None:
+        self.assertEqual(self.output("python3", "-c", KEYMAP), "started")
+
+    def test_other_keymaps_are_compiled(self) -> None:
+        lines = self.output("sh", "-c", OTHER_KEYMAP).splitlines()
+
+        self.assertEqual(lines, ["another keymap", "the same keymap"])
 
     def test_opens_a_window(self) -> None:
         self.assertEqual(self.output("sh", "-c", WINDOW), "640")
