@@ -178,6 +178,7 @@ class Front {
   void log_decision(const std::string& session, const NetworkEntry& entry);
 
   asio::io_context& context_;
+  asio::signal_set hangup_{context_, SIGHUP};  // from the beginning: the keeper may send one early
   FrontOptions options_;
   store::Store store_;
   backend::KeeperLink keeper_;
@@ -360,9 +361,8 @@ Task<void> Front::tend() {
 
 // On SIGHUP, which the keeper sends when it has found the file good.
 Task<void> Front::change_tokens() {
-  asio::signal_set hangup(context_, SIGHUP);
   for (;;) {
-    co_await hangup.async_wait(asio::use_awaitable);
+    co_await hangup_.async_wait(asio::use_awaitable);
     if (Status done = read_tokens_again(); !done)
       log_line("error front: the tokens stay as they were: " + done.error().describe());
     else log_line("info front: the tokens are those of the file now");
@@ -475,7 +475,8 @@ int run(int argc, char** argv) {
       log_line("error front: " + error->describe());
       return 1;
     }
-  asio::io_context context(1);
+  // Never destroyed: coroutines that still wait would be unwound over a front that is gone.
+  asio::io_context& context = *new asio::io_context(1);
   Front front(context, std::move(options), std::move(*store), std::move(*rules),
               std::move(*packages), std::move(*layers));
   if (Status s = front.start(); !s) {

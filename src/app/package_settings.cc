@@ -15,6 +15,7 @@
 #include "app/netrc.h"
 #include "app/pip_settings.h"
 #include "base/fd.h"
+#include "packages/index_url.h"
 
 namespace vitrine::app {
 
@@ -144,8 +145,17 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
   } else if (settings.get("index_url", "").empty()) {  // a chosen index stands for itself
     for (const std::string& one : pip.extra_index_urls) extra.emplace_back(one);
   }
-  // Credentials that stand in no URL are put into it, in the file that only the front can read.
   std::string index = settings.get("index_url", pip.index_url);
+  bool plain = packages::is_plain_about_secrets(index);
+  for (const json::value& one : extra)
+    plain = plain && packages::is_plain_about_secrets(std::string(one.as_string()));
+  if (!plain)  // the URL itself is not told: it holds a password
+    return Error{.code = Code::invalid_argument,
+                 .message = "the URL of a package index has an @ that ends no user and password",
+                 .remedy =
+                     "begin it with http:// or https://, and write / ? # @ in a password as "
+                     "%2F %3F %23 %40; or use --index-credentials"};
+  // Credentials that stand in no URL are put into it, in the file that only the front can read.
   if (const std::string file = settings.get("index_credentials", ""); !file.empty()) {
     Result<std::vector<Machine>> machines = load_netrc(file);
     if (!machines) return std::move(machines.error());

@@ -152,7 +152,8 @@ Status validate(const Settings& settings) {
                    "use one of these, or leave --" + name + " out");
     if ((name == "index_url" || name == "extra_index_url") && value != "none" &&
         !value.starts_with("https://") && !value.starts_with("http://"))
-      return wrong(name, value, "is not a URL", "give the URL of a simple index, or none");
+      return wrong(name, value.find('@') == std::string::npos ? value : "...", "is not a URL",
+                   "give the URL of a simple index, or none");
     if (name == "egress" && value != "on" && value != "off")
       return wrong(name, value, "is neither on nor off", "use one of these");
     if (name == "egress_allow_private")

@@ -21,9 +21,11 @@ Error damaged(const std::string& why) {
 std::string manifest_value(const std::string& json, const std::string& key) {
   const std::string quoted = "\"" + key + "\"";
   std::size_t at = json.find(quoted);
+  for (; at != std::string::npos; at = json.find(quoted, at)) {
+    at = json.find_first_not_of(" \t\r\n", at + quoted.size());
+    if (at != std::string::npos && json[at] == ':') break;  // else it is a value, not a key
+  }
   if (at == std::string::npos) return "";
-  at = json.find_first_not_of(" \t\r\n", at + quoted.size());
-  if (at == std::string::npos || json[at] != ':') return "";
   at = json.find_first_not_of(" \t\r\n", at + 1);
   if (at == std::string::npos) return "";
   if (json[at] == '"') {

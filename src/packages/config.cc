@@ -42,8 +42,10 @@ Result<Config> config_from_json(const std::string& text) {
   Config config;
   config.on = number("on", 1) != 0;
   // Out of the URL at once, so that no message and no job can hold them.
+  bool plain = true;
   const auto without_secret = [&](std::string url) {
     std::optional<IndexUrl> index = parse_index_url(url);
+    plain = plain && is_plain_about_secrets(url) && (index || url.find('@') == std::string::npos);
     if (!index || index->authorization.empty()) return url;
     url = index->plain();
     config.secrets[url] = std::move(*index);
@@ -52,6 +54,7 @@ Result<Config> config_from_json(const std::string& text) {
   config.index_url = without_secret(word("index_url"));
   for (const std::string& one : texts(*in, "extra_index_urls"))
     config.extra_index_urls.push_back(without_secret(one));
+  if (!plain) return Error{Code::invalid_argument, "the URL of a package index is not understood"};
   config.index_hosts = texts(*in, "index_hosts");
   config.sdist = number("sdist", 1) != 0;
   config.find_links = number("find_links", 0) != 0;

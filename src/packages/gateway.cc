@@ -29,11 +29,14 @@ using Task = asio::awaitable<T>;
 
 namespace {
 
-constexpr std::size_t kMaxOpen = 64;  // connections
+constexpr std::size_t kMaxOpen = 160;  // connections: more than the installations at once can open
 constexpr std::size_t kMaxRequest = 16u << 10;
 constexpr std::size_t kMaxHead = 64u << 10;
 constexpr std::size_t kMaxPage = 64u << 20;
+constexpr std::size_t kMaxPages = 128u << 20;  // of all that are in memory
 constexpr std::chrono::seconds kPatience{60};  // for the next bytes
+constexpr std::chrono::seconds kHeadTime{10};
+constexpr std::chrono::seconds kPageTime{120};
 constexpr std::array kAsked{http::field::accept, http::field::range, http::field::if_none_match,
                             http::field::if_modified_since};
 constexpr std::array kAnswered{http::field::content_type,  http::field::etag,
@@ -51,9 +54,15 @@ std::string random_word() {
   return out;
 }
 
-void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  std::string out;
+  std::size_t at = 0;
+  for (std::size_t hit = 0; (hit = text.find(from, at)) != std::string::npos;) {
+    out.append(text, at, hit - at).append(to);
+    at = hit + from.size();
+  }
+  if (at == 0) return text;
+  return out.append(text, at);
 }
 
 // A path on the index's own host, in one line.
@@ -72,9 +81,8 @@ bool is_page(std::string_view type) {
 
 std::string lead_here(std::string text, const IndexUrl& index, const std::string& here) {
   const std::string scheme = index.tls ? "https://" : "http://";
-  replace_all(text, scheme + index.authority() + "/", here + "/");
-  replace_all(text, index.origin() + "/", here + "/");
-  return text;
+  text = replaced(std::move(text), scheme + index.authority() + "/", here + "/");
+  return replaced(std::move(text), index.origin() + "/", here + "/");
 }
 
 struct Gateway::Shared {
@@ -87,6 +95,7 @@ struct Gateway::Shared {
   std::optional<asio::ssl::context> tls;
   std::map<std::string, IndexUrl> tickets;  // by the header that names them
   std::size_t open = 0;
+  std::shared_ptr<std::size_t> pages = std::make_shared<std::size_t>(0);  // bytes in memory
   std::string here;  // "http://127.0.0.1:40123"
 };
 
@@ -97,6 +106,7 @@ struct Asked {
   http::request<http::empty_body> request;
   IndexUrl index;
   std::string here;
+  std::shared_ptr<std::size_t> pages;
 };
 
 class Relay {
@@ -110,6 +120,7 @@ class Relay {
     request.set(http::field::authorization, asked_.index.authorization);
     request.set(http::field::user_agent, "vitrine");
     request.set(http::field::connection, "close");
+    request.set(http::field::accept_encoding, "identity");
     for (http::field field : kAsked)
       if (asked_.request.count(field) > 0) request.set(field, asked_.request[field]);
     Failure failed;
@@ -120,7 +131,7 @@ class Relay {
     parser.header_limit(kMaxHead);
     parser.body_limit(boost::none);
     if (request.method() == http::verb::head) parser.skip(true);
-    beast::flat_buffer buffer;
+    beast::flat_buffer buffer(kMaxHead);  // also of what stands between the parts of a body
     co_await http::async_read_header(index, buffer, parser,
                                      asio::redirect_error(asio::use_awaitable, failed));
     if (failed) co_return co_await refuse(client_, 502);
@@ -187,15 +198,26 @@ class Relay {
   // Whole, because it says where the files are.
   template <class Stream>
   Task<void> send_page(Stream& index, beast::flat_buffer& buffer, Parser& parser) {
+    const auto latest = std::chrono::steady_clock::now() + kPageTime;
     std::string page;
+    struct Counted {
+      std::shared_ptr<std::size_t> all;
+      std::size_t mine = 0;
+      explicit Counted(std::shared_ptr<std::size_t> of) : all(std::move(of)) {}
+      ~Counted() { *all -= mine; }
+    } counted(asked_.pages);
     while (!parser.is_done()) {
       const std::optional<std::size_t> got = co_await read_some(index, buffer, parser);
-      if (!got || page.size() + *got > kMaxPage) co_return co_await refuse(client_, 502);
+      if (!got || page.size() + *got > kMaxPage || std::chrono::steady_clock::now() > latest)
+        co_return co_await refuse(client_, 502);
+      *counted.all += *got;
+      counted.mine += *got;
+      if (*counted.all > kMaxPages) co_return co_await refuse(client_, 503);
       page.append(chunk_.data(), *got);
     }
     page = lead_here(std::move(page), asked_.index, asked_.here);
-    std::string text = head(parser, page.size()) + page;
-    co_await write(client_, std::move(text));
+    std::string first = head(parser, page.size());
+    if (co_await write(client_, std::move(first))) co_await write(client_, std::move(page));
   }
 
   template <class Stream>
@@ -206,7 +228,12 @@ class Relay {
     bool there = co_await write(client_, std::move(text));
     while (there && !parser.is_done()) {
       const std::optional<std::size_t> got = co_await read_some(index, buffer, parser);
-      if (!got) co_return;  // shorter than promised: who asked sees that
+      if (!got) {  // a reset, so that who asked does not take it for whole
+        Failure ignored;
+        client_.socket().set_option(asio::socket_base::linger(true, 0), ignored);
+        client_.socket().close(ignored);
+        co_return;
+      }
       std::string part(chunk_.data(), *got);
       there = co_await write(client_, std::move(part));
     }
@@ -256,9 +283,8 @@ Task<void> answer(std::shared_ptr<Shared> shared, tcp::socket socket) {
     std::shared_ptr<Shared> of;
     ~Open() { --of->open; }
   } open{shared};
-  ++shared->open;
   beast::tcp_stream client(std::move(socket));
-  client.expires_after(kPatience);
+  client.expires_after(kHeadTime);
   Failure failed;
   beast::flat_buffer buffer(kMaxRequest);
   http::request_parser<http::empty_body> parser;
@@ -272,7 +298,7 @@ Task<void> answer(std::shared_ptr<Shared> shared, tcp::socket socket) {
   if (request.method() != http::verb::get && request.method() != http::verb::head)
     co_return co_await Relay::refuse(client, 405);
   if (!is_path(request.target())) co_return co_await Relay::refuse(client, 400);
-  Asked asked{std::move(request), ticket->second, shared->here};
+  Asked asked{std::move(request), ticket->second, shared->here, shared->pages};
   tcp::resolver resolver(client.get_executor());
   const std::string host = asked.index.host;
   const std::string port = asked.index.port;
@@ -292,7 +318,13 @@ Task<void> accept_all(std::shared_ptr<Shared> shared) {
     tcp::socket socket =
         co_await shared->acceptor->async_accept(asio::redirect_error(asio::use_awaitable, failed));
     if (failed == asio::error::operation_aborted) co_return;
-    if (failed || shared->open >= kMaxOpen) continue;  // closed at once
+    if (failed) {  // out of descriptors: those that are busy need a moment
+      asio::steady_timer pause(shared->executor, std::chrono::milliseconds(100));
+      co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, failed));
+      continue;
+    }
+    if (shared->open >= kMaxOpen) continue;  // closed at once
+    ++shared->open;
     asio::co_spawn(shared->executor, answer(shared, std::move(socket)), asio::detached);
   }
 }
@@ -323,7 +355,10 @@ Status Gateway::open() {
   acceptor.open(here.protocol(), failed);
   if (!failed) acceptor.bind(here, failed);
   if (!failed) acceptor.listen(64, failed);
-  if (failed) return Error{Code::unavailable, "the way to the package index cannot be opened"};
+  if (failed)
+    return Error{.code = Code::unavailable,
+                 .message = "the way to the package index cannot be opened",
+                 .remedy = "try again; the server may be out of descriptors or ports"};
   port_ = acceptor.local_endpoint().port();
   shared_->here = "http://127.0.0.1:" + std::to_string(port_);
   shared_->acceptor.emplace(std::move(acceptor));

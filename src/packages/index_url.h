@@ -23,4 +23,14 @@ struct IndexUrl {
 // None for what is no http(s) URL.
 std::optional<IndexUrl> parse_index_url(std::string_view url);
 
+// Whether it is plain where a secret in it ends, if there is one: another URL must not be used, told or
+// logged. A `/`, `?`, `#` or `@` in a password is written as %2F, %3F, %23, %40.
+inline bool is_plain_about_secrets(std::string_view url) {
+  const std::size_t at = url.rfind('@');
+  if (at == std::string_view::npos) return true;
+  if (!url.starts_with("http://") && !url.starts_with("https://")) return false;
+  const std::size_t begin = url.find("://") + 3;
+  return at < url.find_first_of("/?#", begin) && url.find('@', begin) == at;
+}
+
 }  // namespace vitrine::packages

@@ -136,11 +136,18 @@ Status Layers::commit(Draft draft, Layer layer) {
                      {"files", layer.files}};
   json::array& pins = about["pins"].emplace_array();
   for (const std::string& pin : layer.pins) pins.emplace_back(pin);
-  if (::rename(path(draft.name).c_str(), path(layer.id).c_str()) != 0)
-    return Error::from_errno("naming a layer");
+  std::error_code ignored;
+  if (!layers_.contains(layer.id)) fs::remove_all(path(layer.id), ignored);  // of one that failed
+  if (::rename(path(draft.name).c_str(), path(layer.id).c_str()) != 0) {
+    Error error = Error::from_errno("naming a layer");
+    discard(draft);
+    return error;
+  }
   // Last: a tree without it is not a layer.
-  if (Status s = write_whole(path(layer.id + std::string(kAbout)), json::serialize(about)); !s)
+  if (Status s = write_whole(path(layer.id + std::string(kAbout)), json::serialize(about)); !s) {
+    fs::remove_all(path(layer.id), ignored);
     return s;
+  }
   layer.last_used = ::time(nullptr);
   layers_[layer.id] = std::move(layer);
   return ok();

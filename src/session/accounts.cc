@@ -30,6 +30,8 @@ bool Accounts::change(const Identity& identity) {
   Account* account = find(identity.name);
   if (account == nullptr) return false;
   const bool had_none = !account->quota.executions_per_minute;
+  if (!account->quota.installations_per_hour)
+    account->installations_left = identity.quota.installations_per_hour.value_or(0);
   account->quota = identity.quota;
   const double most = identity.quota.executions_per_minute.value_or(0);
   account->left = had_none ? most : std::min(account->left, most);

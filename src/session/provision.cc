@@ -297,8 +297,8 @@ Task<std::optional<PackageTrouble>> Provisioner::read_names(
     if (!packages::is_module_name(name))
       co_return trouble("invalid_import", packages::quoted(name) + " is not the name of a module",
                         "name modules as in `import`: matplotlib.pyplot, cv2");
-  const bool known = co_await know_image(wish.environment);
-  if (!known) co_return busy("there is no room to look up packages", "try again");
+  std::optional<PackageTrouble> unknown = co_await know_image(wish.environment);
+  if (unknown) co_return unknown;
   const packages::Inventory& inventory = inventories_.at(wish.environment);
   std::set<std::string> in_image;
   for (const auto& [module, package] : inventory.image)
@@ -356,6 +356,13 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
   if (!known) {
     const auto found = flights_.find(key);
     std::shared_ptr<Flight> flight = found == flights_.end() ? nullptr : found->second;
+    // The new layer covers the old one, so it must hold all of it, in the same versions.
+    const packages::Layer* has = layers_.find(wish.layer);
+    if (has != nullptr && has->sdist && !wish.allow_sdist)
+      co_return refused(trouble("only_sdist",
+                                "packages of this session were built from source, and adding to "
+                                "them builds them again",
+                                "let the client add it, with allow_sdist: true"));
     if (!flight || flight->abandoned) {
       if (auto refusal = registry_.accounts().refuses_installation(wish.owner)) {
         PackageTrouble why = trouble(refusal->code, refusal->detail, refusal->remedy, 429);
@@ -371,11 +378,7 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
       flight->owner = wish.owner;
       registry_.accounts().installation_begins(flight->owner);
       flight->latest = std::chrono::steady_clock::now() + config_.time;
-      // The new layer covers the old one, so it must hold all of it, in the same versions.
-      if (const packages::Layer* has = layers_.find(wish.layer)) {
-        flight->pins = has->pins;
-        if (has->sdist) flight->allow_sdist = true;  // else what it has could not be had again
-      }
+      if (has != nullptr) flight->pins = has->pins;
       flight->requirements.insert(flight->requirements.end(), flight->pins.begin(),
                                   flight->pins.end());
       asio::co_spawn(
@@ -414,6 +417,11 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
     out.layer = mine->result->layer;
     out.hold = mine->result->hold;
   } else {
+    // The operator's lists may have changed since it was made.
+    if (const packages::Layer* layer = layers_.find(known->layer))
+      for (const std::string& pin : layer->pins)
+        if (auto refusal = forbidden(packages::normalised(pin.substr(0, pin.find("==")))))
+          co_return refused(std::move(*refusal));
     out.layer = known->layer;
   }
   if (const packages::Layer* layer = layers_.find(out.layer)) {
@@ -432,7 +440,15 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
 Task<void> Provisioner::fly(std::string key, std::shared_ptr<Flight> flight) {
   while (flying_ >= kMostAtOnce && !flight->abandoned) co_await landed_.wait();
   ++flying_;
-  Provided result = co_await install(flight);
+  flight->latest = std::chrono::steady_clock::now() + config_.time;  // queueing does not count
+  Provided result;
+  try {
+    result = co_await install(flight);
+  } catch (const std::exception& error) {
+    result = refused(explain("", error.what()));
+  }
+  co_await close(flight);
+  flight->tickets.clear();
   --flying_;
   registry_.accounts().installation_ends(flight->owner);
   landed_.tell();
@@ -449,10 +465,7 @@ Task<void> Provisioner::fly(std::string key, std::shared_ptr<Flight> flight) {
 
 Task<Provided> Provisioner::install(std::shared_ptr<Flight> flight) {
   if (flight->abandoned) co_return refused(explain("cancelled", "nobody waited for it"));
-  Provided result = co_await install_in(flight);
-  co_await close(flight);
-  flight->tickets.clear();
-  co_return result;
+  co_return co_await install_in(flight);
 }
 
 Task<void> Provisioner::close(std::shared_ptr<Flight> flight) {
@@ -656,8 +669,8 @@ Task<Provisioner::Said> Provisioner::ask(std::shared_ptr<Flight> flight, json::o
   co_return said;
 }
 
-Task<bool> Provisioner::know_image(std::string environment) {
-  if (inventories_.contains(environment)) co_return true;
+Task<std::optional<PackageTrouble>> Provisioner::know_image(std::string environment) {
+  if (inventories_.contains(environment)) co_return std::nullopt;
   // Detached, as an installation is: who asked may leave, and the session must end.
   const std::string key = "inventory " + environment;
   const auto found = flights_.find(key);
@@ -673,7 +686,8 @@ Task<bool> Provisioner::know_image(std::string environment) {
         json::object asked = self->job("inventory", *it);
         Said said = co_await self->ask(it, std::move(asked));
         co_await self->close(it);
-        if (!said.trouble) {
+        closed = std::move(said.trouble);
+        if (!closed) {
           packages::Inventory inventory;
           if (const json::value* list = said.done.if_contains("standard"); list && list->is_array())
             for (const json::value& one : list->as_array())
@@ -688,12 +702,13 @@ Task<bool> Provisioner::know_image(std::string environment) {
       }
       self->flights_.erase("inventory " + it->environment);
       it->result.emplace();
+      it->result->trouble = std::move(closed);
       it->changes.tell();
     };
     asio::co_spawn(executor_, learn(this, flight), asio::detached);
   }
   while (!flight->result) co_await flight->changes.wait();
-  co_return inventories_.contains(environment);
+  co_return flight->result->trouble;
 }
 
 Task<Provided> Provisioner::install_in(std::shared_ptr<Flight> flight) {

@@ -135,7 +135,7 @@ class Provisioner {
                                                      std::shared_ptr<Turn>* turn);
   Task<std::optional<PackageTrouble>> read_names(const PackageWish& wish, Provided& out,
                                                  std::vector<std::string>& requirements);
-  Task<bool> know_image(std::string environment);
+  Task<std::optional<PackageTrouble>> know_image(std::string environment);
   Task<void> fly(std::string key, std::shared_ptr<Flight> flight);
   Task<Provided> install(std::shared_ptr<Flight> flight);
   Task<Provided> install_in(std::shared_ptr<Flight> flight);

@@ -299,6 +299,8 @@ Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
                     .remedy = "leave network out, or let the operator start it with --egress on"};
   Status provided = co_await provide(&spec);
   if (!provided) co_return std::move(provided.error());
+  // Again: others may have come while packages were installed.
+  if (auto refusal = refuses(spec)) co_return to_error(*refusal);
   // Counted before it exists: others may ask meanwhile.
   const std::string owner = spec.owner;
   const Limits limits = spec.limits;
