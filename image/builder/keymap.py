@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keymap that every X server compiles when it starts, compiled once.
 
-A server runs `xkbcomp` and waits for it, a third of its start. Here a script stands in its place that
-knows the default keymap by its text; anything else goes to the compiler itself.
+A server runs `xkbcomp` and waits for it, a third of its start. Here a script stands in its place
+that knows the default keymap by its text; anything else goes to the compiler itself.
 """
 
 from pathlib import Path

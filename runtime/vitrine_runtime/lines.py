@@ -9,6 +9,7 @@ that it does not know.
 from __future__ import annotations
 
 import _thread
+import gc
 
 from . import loops
 from .channel import Native
@@ -17,6 +18,8 @@ from .sealed import __builtins__  # noqa: F401
 from .sources import Sources
 
 MAX_LINE = 0xFFFFFFFF
+
+_isenabled, _disable, _enable = gc.isenabled, gc.disable, gc.enable
 
 
 class Lines:
@@ -50,11 +53,24 @@ class Lines:
                 self._native.send_line(self._id, self.now())
             except FAILURES:
                 pass
-            if self._rest.acquire(timeout=self._seconds):
+            if self._rest.acquire(True, self._seconds):
                 break
 
     def now(self) -> int:
-        """The innermost line of this cell's own code; 0 if none of it runs."""
+        """The innermost line of this cell's own code; 0 if none of it runs.
+
+        Without a collection in between: it would end what belongs to the main thread in this one,
+        and Tk does not survive that.
+        """
+        collects = _isenabled()
+        _disable()
+        try:
+            return self._line()
+        finally:
+            if collects:
+                _enable()
+
+    def _line(self) -> int:
         cell = self._sources.last()
         for frame in loops.frames_of(self._main):
             if frame.f_code.co_filename == cell:

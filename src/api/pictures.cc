@@ -21,10 +21,15 @@ constexpr std::size_t kMaxTitles = 20;  // in an error
 
 constexpr int kOfOneSession = 2;  // requests in the works; more wait for these
 constexpr int kPictures = 4;      // frames that are read and encoded at once: up to 64 MiB each
-constexpr int kHidden = 4;        // windows that helpers are asked for at once
+constexpr int kWaiting = 16;      // for these, of one session
+constexpr int kNobodyIsRefused = 1 << 30;
 // Encoded and not yet taken by clients. Only large ones are counted, and refused beyond this.
-constexpr std::size_t kLarge = 4u << 20;
 constexpr std::size_t kUnsent = 256u << 20;
+constexpr std::size_t kUnsentOfOne = 128u << 20;  // owner
+// A look at a large screen takes the thread that serves everybody for long: then it rests so many times
+// as long.
+constexpr auto kLongLook = std::chrono::milliseconds(2);
+constexpr int kRest = 4;
 
 std::string header_text(const std::vector<std::string>& notes) {
   std::string out;
@@ -104,6 +109,11 @@ Problem picture_problem(const Error& error) {
                       "try again; if the X server died, open the windows again", 1);
 }
 
+Problem no_capacity(const char* why) {
+  return make_problem(http::status::service_unavailable, "no_capacity", why,
+                      "try again, or ask for a smaller one: region, scale, format=jpeg", 1);
+}
+
 }  // namespace
 
 std::vector<Header> notes_header(const std::vector<std::string>& notes) {
@@ -119,24 +129,27 @@ Task<void> send(Exchange& exchange, Picture picture, std::vector<Header> headers
 }
 
 Pictures::Pictures(session::Registry& registry)
-    : registry_(registry), of_session_(kOfOneSession), pictures_(kPictures), hidden_(kHidden) {}
+    : registry_(registry),
+      of_session_(kOfOneSession, kWaiting),
+      pictures_(kPictures, kNobodyIsRefused) {}
 
 Task<Taken> Pictures::take(std::shared_ptr<Session> session, PictureQuery query) {
   Places::Place mine = co_await of_session_.take(session->id);
   if (session->ended) co_return not_found();
+  if (!mine) co_return no_capacity("too many pictures of this session are asked for at once");
   Taken taken = co_await take_now(session, std::move(query));
   auto* picture = std::get_if<Picture>(&taken);
   if (picture == nullptr) co_return taken;
-  const std::size_t counted = picture->bytes.size() > kLarge ? picture->bytes.size() : 0;
-  if (counted > 0 && *unsent_ + counted > kUnsent) {
-    Problem problem =
-        make_problem(http::status::service_unavailable, "no_capacity",
-                     "too many large pictures wait for clients that read slowly",
-                     "try again, or ask for a smaller one: region, scale, format=jpeg", 1);
-    co_return problem;
-  }
+  const std::size_t counted = picture->bytes.size() > kLargePicture ? picture->bytes.size() : 0;
+  std::size_t all = 0;
+  for (const auto& [owner, bytes] : *unsent_) all += bytes;
+  const std::string& owner = session->spec.owner;
+  const auto mine_unsent = unsent_->find(owner);
+  const std::size_t of_owner = mine_unsent == unsent_->end() ? 0 : mine_unsent->second;
+  if (counted > 0 && (all + counted > kUnsent || of_owner + counted > kUnsentOfOne))
+    co_return no_capacity("too many large pictures wait for clients that read slowly");
   Picture kept{std::move(picture->type), std::move(picture->bytes), std::move(picture->notes),
-               std::move(mine), Unsent(unsent_, counted)};
+               std::move(mine), Unsent(unsent_, owner, counted)};
   co_return kept;
 }
 
@@ -151,7 +164,7 @@ Task<Status> Pictures::wait_still(std::shared_ptr<Session> session, View view, P
   for (;;) {
     const auto began = Clock::now();
     Result<display::Look> seen = view->framebuffer.read(scratch_);
-    if (scratch_.pixels.size() > kLarge) scratch_ = {};
+    if (scratch_.pixels.size() > kLargePicture) scratch_ = {};
     if (!seen) co_return std::move(seen.error());
     const auto now = Clock::now();
     if (hash != seen->hash) changed = now;
@@ -181,7 +194,7 @@ Task<Taken> Pictures::take_now(std::shared_ptr<Session> session, PictureQuery qu
     if (!still) co_return failed(still.error());
   }
   std::optional<wire::screen::Window> window;
-  std::optional<display::Frame> whole;  // of a window that others hide
+  std::optional<display::SealedPicture> whole;  // of a window that others hide
   if (!query.window.empty()) {
     wire::screen::Windows listed;
     if (opened) {
@@ -194,20 +207,31 @@ Task<Taken> Pictures::take_now(std::shared_ptr<Session> session, PictureQuery qu
     if (auto problem = window_problem(listed, found, query.window)) co_return *problem;
     window = found.front();
     if (!is_in_sight(listed, *window, (*opened)->framebuffer.geometry())) {
-      std::string everybody;
-      const Places::Place place = co_await hidden_.take(std::move(everybody));
-      Result<display::Frame> captured = co_await display::capture_window(*opened, window->id);
+      Result<display::SealedPicture> captured =
+          co_await display::capture_window(*opened, window->id);
       if (!captured) co_return picture_problem(captured.error());
-      whole = std::move(*captured);
+      whole.emplace(std::move(*captured));
     }
   }
 
   std::string everybody;
   const Places::Place place = co_await pictures_.take(std::move(everybody));
+  asio::steady_timer timer(co_await asio::this_coro::executor);
+  while (Clock::now() < next_look_) {
+    timer.expires_at(next_look_);
+    boost::system::error_code ignored;
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
   if (session->ended) co_return not_found();
   display::Frame frame;
   bool blank = true;
-  if (opened) {
+  const auto began = Clock::now();
+  if (whole) {
+    Result<display::Frame> read = display::read_sealed(*whole);
+    if (!read) co_return picture_problem(read.error());
+    frame = std::move(*read);
+    blank = false;
+  } else if (opened) {
     Result<display::Look> seen = (*opened)->framebuffer.read(frame);
     if (!seen) co_return failed(seen.error());
     blank = seen->blank;
@@ -216,17 +240,20 @@ Task<Taken> Pictures::take_now(std::shared_ptr<Session> session, PictureQuery qu
     frame = display::plain(session->spec.display);
     notes.emplace_back("the screen is blank: nothing has opened a window yet");
   }
+  const auto cost = Clock::now() - began;
+  if (cost > kLongLook) next_look_ = Clock::now() + kRest * cost;
   display::Finish finish;
   finish.format = query.format;
   finish.scale = query.scale;
   if (query.cursor) {
+    const Geometry& size = session->spec.display;
     const wire::screen::Point at = session->screen.pointer.value_or(wire::screen::Point{
-        static_cast<std::int32_t>(frame.width / 2), static_cast<std::int32_t>(frame.height / 2)});
+        static_cast<std::int32_t>(size.width / 2), static_cast<std::int32_t>(size.height / 2)});
     finish.cursor = display::Region{at.x, at.y, 0, 0};
   }
   if (window) {
     const display::Region at = region_of(*window);
-    frame = whole ? std::move(*whole) : display::crop(frame, at);
+    if (!whole) frame = display::crop(frame, at);
     if (finish.cursor) {
       finish.cursor->x -= at.x;
       finish.cursor->y -= at.y;

@@ -7,6 +7,8 @@
 // Ownership: one per server. Threading: the front's one.
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,21 +22,25 @@
 
 namespace vitrine::api {
 
-// Bytes that are encoded and that no client has taken yet, in a sum of all.
+// Bytes that are encoded and that no client has taken yet, by owner.
 class Unsent {
  public:
+  using Sums = std::map<std::string, std::size_t>;
+
   Unsent() = default;
-  Unsent(std::shared_ptr<std::size_t> sum, std::size_t size) : sum_(std::move(sum)), size_(size) {
-    *sum_ += size_;
+  Unsent(std::shared_ptr<Sums> sums, std::string owner, std::size_t size)
+      : sums_(std::move(sums)), owner_(std::move(owner)), size_(size) {
+    (*sums_)[owner_] += size_;
   }
   Unsent(Unsent&& other) noexcept = default;
   Unsent& operator=(Unsent&& other) = delete;
   ~Unsent() {
-    if (sum_) *sum_ -= size_;
+    if (sums_ && ((*sums_)[owner_] -= size_) == 0) sums_->erase(owner_);
   }
 
  private:
-  std::shared_ptr<std::size_t> sum_;  // null = moved away
+  std::shared_ptr<Sums> sums_;  // null = moved away
+  std::string owner_;
   std::size_t size_ = 0;
 };
 
@@ -47,6 +53,7 @@ struct Picture {
   Unsent unsent = {};
 };
 using Taken = std::variant<Picture, Problem>;
+inline constexpr std::size_t kLargePicture = 4u << 20;  // bytes
 
 // `Vitrine-Notes`, if there are any.
 std::vector<Header> notes_header(const std::vector<std::string>& notes);
@@ -70,9 +77,9 @@ class Pictures {
   session::Registry& registry_;
   Places of_session_;
   Places pictures_;
-  Places hidden_;
-  display::Frame scratch_ = {};  // of who looks at the moment
-  std::shared_ptr<std::size_t> unsent_ = std::make_shared<std::size_t>(0);
+  std::chrono::steady_clock::time_point next_look_ = {};  // after one that took long
+  display::Frame scratch_ = {};                           // of who looks at the moment
+  std::shared_ptr<Unsent::Sums> unsent_ = std::make_shared<Unsent::Sums>();
 };
 
 }  // namespace vitrine::api

@@ -19,11 +19,14 @@ namespace vitrine::api {
 class Places {
   struct Taken {
     std::map<std::string, int> count;
+    std::map<std::string, int> waiting;
     std::unique_ptr<session::Changes> changes;
   };
 
  public:
-  explicit Places(int most) : taken_(std::make_shared<Taken>()), most_(most) {}
+  // So many of a key at once; so many more may wait for them, the others get none.
+  Places(int most, int waiting)
+      : taken_(std::make_shared<Taken>()), most_(most), waiting_(waiting) {}
 
   // Held until it is left, or gone.
   class Place {
@@ -40,6 +43,7 @@ class Places {
     }
     ~Place() { leave(); }
 
+    explicit operator bool() const { return of_ != nullptr; }
     void leave() {
       const std::shared_ptr<Taken> of = std::exchange(of_, nullptr);
       if (!of) return;
@@ -59,15 +63,32 @@ class Places {
       auto executor = co_await boost::asio::this_coro::executor;
       taken->changes = std::make_unique<session::Changes>(executor);
     }
-    while (taken->count[key] >= most) co_await taken->changes->wait();
+    if (taken->count[key] >= most) {
+      if (taken->waiting[key] >= waiting_) co_return Place();
+      const Waiting waits(taken, key);
+      while (taken->count[key] >= most) co_await taken->changes->wait();
+    }
     ++taken->count[key];
     Place place(taken, std::move(key));
     co_return place;
   }
 
  private:
+  struct Waiting {
+    std::shared_ptr<Taken> of;
+    std::string key;
+    Waiting(std::shared_ptr<Taken> taken, std::string whose)
+        : of(std::move(taken)), key(std::move(whose)) {
+      ++of->waiting[key];
+    }
+    ~Waiting() {
+      if (--of->waiting[key] == 0) of->waiting.erase(key);
+    }
+  };
+
   std::shared_ptr<Taken> taken_;
   int most_;
+  int waiting_;
 };
 
 }  // namespace vitrine::api

@@ -89,6 +89,13 @@ Task<void> SandboxVm::screenshot(Exchange& exchange) {
   std::vector<Header> headers{{kSession, session->id}};
   if (wants_picture(exchange))
     co_return co_await send(exchange, std::move(picture), std::move(headers));
+  if (picture.bytes.size() > kLargePicture) {
+    const Problem problem = make_problem(
+        http::status::payload_too_large, "too_large",
+        "the picture has " + std::to_string(picture.bytes.size()) + " bytes",
+        "send Accept: image/png, or ask for a smaller one: region, scale, format=jpeg");
+    co_return co_await respond(exchange, problem);
+  }
   const Geometry& size = session->spec.display;
   const wire::screen::Point pointer = session->screen.pointer.value_or(wire::screen::Point{
       static_cast<std::int32_t>(size.width / 2), static_cast<std::int32_t>(size.height / 2)});
@@ -102,8 +109,9 @@ Task<void> SandboxVm::screenshot(Exchange& exchange) {
                          {"mouse_position", json::array{pointer.x, pointer.y}},
                          {"notes", std::move(notes)}};
   headers.emplace_back("Cache-Control", "no-store");
-  const std::string body = json::serialize(out);
-  co_await exchange.respond(http::status::ok, "application/json", body, std::move(headers));
+  std::string body = json::serialize(out);
+  co_await exchange.respond(http::status::ok, "application/json", std::move(body),
+                            std::move(headers));
 }
 
 // The fields of a recording, out of a query: numbers are numbers there too.

@@ -28,34 +28,16 @@ Result<T> expect(Result<HelperReply>& reply) {
 }
 
 // A memory file of the helper's, which it can neither change nor cut any more.
-Result<Frame> read_sealed(const Fd& file, std::uint32_t width, std::uint32_t height) {
-  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-  Frame frame{width, height, {}};
-  const std::size_t size = std::size_t{width} * height * 4;
-  struct stat info {};
-  if (!file || width == 0 || height == 0 || width > wire::screen::kMaxSide ||
-      height > wire::screen::kMaxSide || (::fcntl(file.get(), F_GET_SEALS) & kSeals) != kSeals ||
-      ::fstat(file.get(), &info) != 0 || static_cast<std::size_t>(info.st_size) != size)
-    return Error{Code::internal, "the screen's helper gave no picture"};
-  // Holes of a sparse file cost the session nothing, and us a gigabyte.
-  if (size > kMostBytes)
-    return Error{Code::over_limit, "the window has more pixels than the largest screen"};
-  frame.pixels.resize(size);
-  for (std::size_t at = 0; at < size;) {
-    const ssize_t got =
-        ::pread(file.get(), frame.pixels.data() + at, size - at, static_cast<off_t>(at));
-    if (got <= 0) return Error{Code::internal, "the picture of a window is cut short"};
-    at += static_cast<std::size_t>(got);
-  }
-  return frame;
-}
-
 }  // namespace
 
 Task<Result<std::shared_ptr<View>>> Screen::open(std::uint64_t session, Start start) {
   if (view_) co_return view_;
+  const std::uint32_t epoch = epoch_;
   const wire::Request request = wire::OpenDisplay{session, start == Start::if_needed};
   backend::KeeperReply reply = co_await keeper_.call(request);
+  if (epoch != epoch_)
+    co_return Error{
+        .code = Code::unavailable, .message = "the display ended meanwhile", .remedy = "try again"};
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::DisplayOpened> opened = backend::expect<wire::DisplayOpened>(std::move(reply));
   if (!opened) co_return std::move(opened.error());
@@ -73,6 +55,7 @@ Task<Result<std::shared_ptr<View>>> Screen::open(std::uint64_t session, Start st
 }
 
 void Screen::died(std::string detail) {
+  ++epoch_;
   running_ = false;
   view_.reset();
   pointer.reset();
@@ -92,6 +75,7 @@ std::vector<std::string> Screen::take_notes() {
 }
 
 void Screen::forget() {
+  ++epoch_;
   running_ = false;
   view_.reset();
   pointer.reset();
@@ -105,13 +89,40 @@ Task<Result<wire::screen::Windows>> list_windows(std::shared_ptr<View> view) {
   co_return expect<wire::screen::Windows>(reply);
 }
 
-Task<Result<Frame>> capture_window(std::shared_ptr<View> view, std::uint32_t window) {
+Task<Result<SealedPicture>> capture_window(std::shared_ptr<View> view, std::uint32_t window) {
   if (!view->helper) co_return no_helper();
   const wire::screen::Request request = wire::screen::CaptureWindow{window};
   Result<HelperReply> reply = co_await view->helper->ask(request, kPatience);
   Result<wire::screen::Captured> captured = expect<wire::screen::Captured>(reply);
   if (!captured) co_return std::move(captured.error());
-  co_return read_sealed(reply->file, captured->width, captured->height);
+  SealedPicture picture;
+  picture.file = std::move(reply->file);
+  picture.width = captured->width;
+  picture.height = captured->height;
+  co_return picture;
+}
+
+Result<Frame> read_sealed(const SealedPicture& picture) {
+  const auto& [file, width, height] = picture;
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+  Frame frame{width, height, {}};
+  const std::size_t size = std::size_t{width} * height * 4;
+  struct stat info {};
+  if (!file || width == 0 || height == 0 || width > wire::screen::kMaxSide ||
+      height > wire::screen::kMaxSide || (::fcntl(file.get(), F_GET_SEALS) & kSeals) != kSeals ||
+      ::fstat(file.get(), &info) != 0 || static_cast<std::size_t>(info.st_size) != size)
+    return Error{Code::internal, "the screen's helper gave no picture"};
+  // Holes of a sparse file cost the session nothing, and us a gigabyte.
+  if (size > kMostBytes)
+    return Error{Code::over_limit, "the window has more pixels than the largest screen"};
+  frame.pixels.resize(size);
+  for (std::size_t at = 0; at < size;) {
+    const ssize_t got =
+        ::pread(file.get(), frame.pixels.data() + at, size - at, static_cast<off_t>(at));
+    if (got <= 0) return Error{Code::internal, "the picture of a window is cut short"};
+    at += static_cast<std::size_t>(got);
+  }
+  return frame;
 }
 
 }  // namespace vitrine::display

@@ -55,12 +55,19 @@ class Screen {
   backend::KeeperLink& keeper_;
   std::shared_ptr<View> view_;
   bool running_ = false;
+  std::uint32_t epoch_ = 0;  // of the display: what the keeper told of another is stale
   std::optional<std::string> death_;
 };
 
 // The windows, from the top down. Empty without a helper: `unsupported`.
 Task<Result<wire::screen::Windows>> list_windows(std::shared_ptr<View> view);
-// The pixels of one window, whatever lies over it.
-Task<Result<Frame>> capture_window(std::shared_ptr<View> view, std::uint32_t window);
+// The pixels of one window, whatever lies over it: in a file that nobody can change, and read.
+struct SealedPicture {
+  Fd file;
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+};
+Task<Result<SealedPicture>> capture_window(std::shared_ptr<View> view, std::uint32_t window);
+Result<Frame> read_sealed(const SealedPicture& picture);
 
 }  // namespace vitrine::display

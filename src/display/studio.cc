@@ -4,12 +4,16 @@
 #include <boost/asio/experimental/channel.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 namespace vitrine::display {
 
 namespace {
+
+constexpr std::size_t kMostHeld = 256u << 20;
+constexpr std::chrono::milliseconds kRoomPause{5};
 
 Result<std::string> finish_frame(Frame frame, const Finish& finish) {
   if (finish.cursor) draw_cursor(frame, finish.cursor->x, finish.cursor->y);
@@ -19,6 +23,17 @@ Result<std::string> finish_frame(Frame frame, const Finish& finish) {
 }
 
 }  // namespace
+
+Task<std::shared_ptr<Studio::Room>> Studio::make_room(std::size_t bytes) {
+  const std::shared_ptr<std::size_t> held = held_;
+  asio::steady_timer timer(co_await asio::this_coro::executor);
+  while (*held > 0 && *held + bytes > kMostHeld) {
+    timer.expires_after(kRoomPause);
+    boost::system::error_code ignored;
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  co_return std::make_shared<Room>(held, bytes);
+}
 
 Task<Result<std::string>> Studio::develop(Frame frame, Finish finish) {
   using boost::system::error_code;

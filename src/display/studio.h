@@ -36,10 +36,30 @@ class Studio {
 
   Task<Result<std::string>> develop(Frame frame, Finish finish);
 
+  // Room for frames of so many bytes, held until it is gone. All that is held is bounded; who would
+  // take more than that alone waits until nobody holds any.
+  class Room;
+  Task<std::shared_ptr<Room>> make_room(std::size_t bytes);
+
  private:
   friend class Looker;
   asio::thread_pool pool_;
   int lookers_ = 0;
+  std::shared_ptr<std::size_t> held_ = std::make_shared<std::size_t>(0);
+};
+
+class Studio::Room {
+ public:
+  Room(std::shared_ptr<std::size_t> all, std::size_t bytes) : all_(std::move(all)), bytes_(bytes) {
+    *all_ += bytes_;
+  }
+  ~Room() { *all_ -= bytes_; }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+
+ private:
+  std::shared_ptr<std::size_t> all_;
+  std::size_t bytes_;
 };
 
 // Who looks at a screen again and again, on the thread that serves everybody. However many they are,

@@ -130,6 +130,7 @@ Task<void> Capture::run() {
   const auto is_over = [this] { return ended_ && !(painted_at_ && *ended_ == Worker::alive); };
   while (!is_over()) {
     if (view_ && !screen_.is_running()) view_.reset();  // it died
+    if (!view_) looker_.reset();
     if (!view_ && screen_.is_running()) co_await find_view();
     if (is_over()) break;
     if (!view_) {

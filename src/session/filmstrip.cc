@@ -12,6 +12,8 @@ namespace {
 constexpr auto kLook = 20ms;      // between looks for a change
 constexpr int kFrontsShare = 10;  // a look of 3 ms is followed by 30 ms without one
 constexpr auto kAsleep = 250ms;   // while there is no screen; its start wakes us
+constexpr auto kSeldom = 1s;
+constexpr std::size_t kLargeFrame = 4u << 20;  // bytes: not kept between two looks
 constexpr double kLeastScale = 0.1;
 
 }  // namespace
@@ -52,6 +54,16 @@ Filmstrip::Task<bool> Filmstrip::look() {
       co_await screen_.open(session_, display::Screen::Start::no);
   if (!view) co_return false;
   if (!looker_) looker_.emplace(studio_);
+  // As it is read, in the works, and the copy that is made smaller.
+  const Geometry& size = (*view)->framebuffer.geometry();
+  const std::shared_ptr<display::Studio::Room> room =
+      co_await studio_->make_room(std::size_t{3} * size.width * size.height * 4);
+  struct Emptied {
+    display::Frame& frame;
+    ~Emptied() {
+      if (frame.pixels.size() > kLargeFrame) frame = {};
+    }
+  } const emptied{frame_};
   const auto before = Clock::now();
   Result<display::Look> seen = (*view)->framebuffer.read(frame_);
   const auto now = Clock::now();
@@ -87,6 +99,7 @@ Filmstrip::Task<void> Filmstrip::run() {
     const bool asleep = !seen && !screen_.is_running();
     Clock::time_point wake = std::max(next, Clock::now() + least);
     if (asleep) wake = Clock::now() + kAsleep;
+    if (wake - Clock::now() > kSeldom) looker_.reset();  // it takes next to nothing of the front
     while (!ended_ && Clock::now() < wake && !(asleep && screen_.is_running()))
       co_await changes_.wait(wake);
     if (!seen) next = Clock::now();

@@ -158,14 +158,15 @@ std::size_t Recordings::running() const {
 
 std::optional<Refusal> Recordings::refuses(const Identity& asks) const {
   const char* remedy = "stop one of the recordings that run, or try again later";
-  const auto of_owner = std::ranges::count_if(all_, [&](const auto& one) {
+  auto of_owner = std::ranges::count_if(all_, [&](const auto& one) {
     return one.second->is_running() && one.second->owner == asks.name;
   });
+  of_owner += std::ranges::count(starting_, asks.name);
   if (asks.is_named() && static_cast<std::size_t>(of_owner) >= limits_.running_of_named)
     return Refusal{"too_many_recordings",
                    "'" + asks.name + "' has " + std::to_string(of_owner) + " recordings that run",
                    remedy, 1};
-  if (running() + starting_ < limits_.running) return std::nullopt;
+  if (running() + starting_.size() < limits_.running) return std::nullopt;
   return Refusal{"no_capacity",
                  "the server records " + std::to_string(limits_.running) + " screens already",
                  remedy, 1};
@@ -175,10 +176,14 @@ Task<Result<std::shared_ptr<Recording>>> Recordings::start(std::shared_ptr<Sessi
                                                            display::Wish wish, Identity asks) {
   if (auto refusal = refuses(asks)) co_return to_error(*refusal);
   struct Counted {
-    std::size_t& count;
-    explicit Counted(std::size_t& into) : count(into) { ++count; }
-    ~Counted() { --count; }
-  } const counted(starting_);
+    std::vector<std::string>& all;
+    std::string owner;
+    Counted(std::vector<std::string>& into, std::string whose)
+        : all(into), owner(std::move(whose)) {
+      all.push_back(owner);
+    }
+    ~Counted() { all.erase(std::ranges::find(all, owner)); }
+  } const counted(starting_, asks.name);
   Result<std::shared_ptr<display::View>> view =
       co_await session->screen.open(session->engine, display::Screen::Start::if_needed);
   if (!view) co_return std::move(view.error());

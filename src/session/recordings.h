@@ -106,7 +106,7 @@ class Recordings {
   store::Store& store_;
   std::string directory_;
   RecordingLimits limits_;
-  std::size_t starting_ = 0;
+  std::vector<std::string> starting_ = {};  // owners
   std::uint64_t frames_ = 0;
   std::unordered_map<std::string, std::shared_ptr<Recording>> all_;
 };

@@ -240,5 +240,5 @@ def test_output_byte_by_byte_costs_little_more_than_its_bytes(
     else:
         text = liar.run(code)["stdout"]
 
-    assert len(text) > 1000 and set(text[:1000]) == {"x"}
+    assert len(text) > 200 and set(text) == {"x"}  # it is read at a pace
     assert victim.resident_kb() - before < 40 * 1024
