@@ -128,7 +128,8 @@ STREAMS = {
 LIMITS = pack("<QIIQQQQ", 512 << 20, 1000, 64, 256 << 20, 1 << 20, 30_000, 1_800_000)
 ONE, TWO, THREE = pack("<Q", 1), pack("<Q", 2), pack("<Q", 3)
 REQUESTS = {
-    "create": b"\x01\0" + LIMITS + pack("<I", 1) + text(b"a.org:80") + pack("<II", 800, 600),
+    "create": b"\x01\0" + LIMITS + pack("<I", 1) + text(b"a.org:80") + pack("<II", 800, 600)
+    + text(b""),
     "end": ONE, "interrupt": ONE + TWO, "ask_stack": ONE + TWO,
     "watch": ONE + TWO + THREE, "unwatch": ONE + TWO, "kill": ONE, "reset": ONE + b"\x01",
     "list": b"", "attach": ONE, "ask_usage": ONE, "info": b"",
@@ -193,7 +194,7 @@ EGRESS = {
     + text(b"1.2.3.4") + TWO + THREE,
     "closed": b"\2\2" + ONE + TWO + THREE,
     "setup": b"\3" + pack("<I", 1) + text(b"a.org") + pack("<I", 1) + text(b"10.0.0.0/8")
-    + pack("<I", 0),
+    + pack("<HI", 40123, 0),
 }  # fmt: skip
 
 # From src/wire/screen.h: a number, the kind, the fields.
