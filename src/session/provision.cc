@@ -377,7 +377,6 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
       flight->environment = wish.environment;
       flight->owner = wish.owner;
       registry_.accounts().installation_begins(flight->owner);
-      flight->latest = std::chrono::steady_clock::now() + config_.time;
       if (has != nullptr) flight->pins = has->pins;
       flight->requirements.insert(flight->requirements.end(), flight->pins.begin(),
                                   flight->pins.end());

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import socket
 import struct
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from served import Server, family
@@ -123,3 +125,13 @@ def raw(request: bytes) -> str:
         "    while part := s.recv(65536): parts.append(part)\n"
         "print(b''.join(parts).decode('latin-1'))"
     )
+
+
+@contextlib.contextmanager
+def listening(address: str, port: int = 0) -> Iterator[Origin]:
+    one = Origin(address, port)
+    try:
+        yield one
+    finally:
+        one.shutdown()
+        one.server_close()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from origins import CLOSED, OPEN, Names, Origin, proxies, raw
+from origins import CLOSED, OPEN, Names, Origin, listening, proxies, raw
 from served import Background, Server, Session, until
 
 NAMES = "127.77.0.53"
@@ -43,20 +43,16 @@ def server(names: Names, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 @pytest.fixture(scope="module")
 def origin() -> Iterator[Origin]:
-    one = Origin(OPEN)
-    yield one
-    one.shutdown()
-    one.server_close()
+    with listening(OPEN) as one:
+        yield one
 
 
 @pytest.fixture
 def inner(origin: Origin) -> Iterator[Origin]:
     """What sessions must never reach, on the port that they are allowed."""
-    one = Origin(CLOSED, origin.port)
-    yield one
-    assert one.seen == []
-    one.shutdown()
-    one.server_close()
+    with listening(CLOSED, origin.port) as one:
+        yield one
+        assert one.seen == []
 
 
 def decisions(execution: dict[str, object]) -> list[tuple[str, str | None]]:

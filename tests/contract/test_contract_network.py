@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from origins import CLOSED, OPEN, Origin, proxies, raw
+from origins import CLOSED, OPEN, Origin, listening, proxies, raw
 from served import Server, Session, family, until
 
 PROXY = "127.0.0.1:3128"
@@ -28,20 +28,16 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def origin() -> Iterator[Origin]:
-    one = Origin(OPEN)
-    yield one
-    one.shutdown()
-    one.server_close()
+    with listening(OPEN) as one:
+        yield one
 
 
 @pytest.fixture(scope="module")
 def inner() -> Iterator[Origin]:
     """What sessions must never reach."""
-    one = Origin(CLOSED)
-    yield one
-    assert one.seen == []
-    one.shutdown()
-    one.server_close()
+    with listening(CLOSED) as one:
+        yield one
+        assert one.seen == []
 
 
 @pytest.fixture

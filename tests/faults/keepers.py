@@ -213,6 +213,30 @@ def started(*options: str, ready: bool = True, **how: Any) -> Iterator[Process]:
         keeper.discard()
 
 
+class Faults:
+    """The file that tells a keeper which call fails next: of a shell, a worker, a display."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.set()
+
+    def set(self, shell: int = 0, worker: int = 0, display: int = 0) -> None:
+        new = self.path.with_suffix(".new")
+        new.write_text(f"{shell} {worker} {display}\n")
+        new.chmod(0o644)
+        new.rename(self.path)
+
+
+@contextlib.contextmanager
+def faulty(uid: int, recycled: int) -> Iterator[tuple[Process, Faults]]:
+    with tempfile.TemporaryDirectory(prefix="vitrine-faults-") as directory:
+        faults = Faults(Path(directory, "faults"))
+        options = ("--pool", "0", "--shells", "1", "--recycled", str(recycled))
+        place = Path(directory)
+        with started(*options, "--faults", str(faults.path), uid=uid, directory=place) as keeper:
+            yield keeper, faults
+
+
 def limit_namespaces(member: int, limits: dict[str, int]) -> None:
     """Sets user.max_*_namespaces in the user namespace of a process; needs root."""
     pid = os.fork()

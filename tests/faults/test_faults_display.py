@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import struct
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,25 +43,10 @@ WALLS = ("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb
          "Seccomp", "Seccomp_filters")  # fmt: skip
 
 
-class Faults:
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.set(0)
-
-    def set(self, display: int) -> None:
-        new = self.path.with_suffix(".new")
-        new.write_text(f"0 0 {display}\n")
-        new.chmod(0o644)
-        new.rename(self.path)
-
-
 @pytest.fixture(scope="module", params=keepers.USERS, ids=lambda uid: f"uid{uid}")
-def faulty(request: pytest.FixtureRequest) -> Iterator[tuple[keepers.Process, Faults]]:
-    with tempfile.TemporaryDirectory(prefix="vitrine-faults-") as directory:
-        faults = Faults(Path(directory, "faults"))
-        options = ("--pool", "0", "--shells", "1", "--recycled", "0", "--faults", str(faults.path))
-        with keepers.started(*options, uid=request.param, directory=Path(directory)) as keeper:
-            yield keeper, faults
+def faulty(request: pytest.FixtureRequest) -> Iterator[tuple[keepers.Process, keepers.Faults]]:
+    with keepers.faulty(request.param, recycled=0) as both:
+        yield both
 
 
 def step_of(error: client.KeeperError) -> str:
@@ -118,7 +102,7 @@ def walls(keeper: keepers.Process) -> dict[str, str]:
 
 
 def test_a_display_with_any_call_failing_is_refused_and_leaves_nothing(
-    faulty: tuple[keepers.Process, Faults],
+    faulty: tuple[keepers.Process, keepers.Faults],
 ) -> None:
     keeper, faults = faulty
     keeper.wait_full()
@@ -132,18 +116,18 @@ def test_a_display_with_any_call_failing_is_refused_and_leaves_nothing(
         assert all(int(whole[name], 16) == 0 for name in WALLS if name.startswith("Cap"))
         for number in range(1, MANY):
             with control.create("bare") as session:
-                faults.set(number)
+                faults.set(display=number)
                 try:
                     open_display(control, session)
                 except client.KeeperError as error:
-                    faults.set(0)
+                    faults.set()
                     assert TOLD in error.message, (number, steps[-3:], error)
                     assert error.code in ("internal", "unavailable"), error
                     steps.append(step_of(error))
                     assert in_displays(keeper) == [], "half a jail runs something"
                     assert session.run("6 * 7").texts == ["42"], "the session is none the worse"
                     continue
-                faults.set(0)
+                faults.set()
                 assert walls(keeper) == whole, "half a jail has an X server"
                 break
         else:
@@ -155,14 +139,14 @@ def test_a_display_with_any_call_failing_is_refused_and_leaves_nothing(
 
 
 def test_a_display_that_failed_once_starts_at_the_next_try(
-    faulty: tuple[keepers.Process, Faults],
+    faulty: tuple[keepers.Process, keepers.Faults],
 ) -> None:
     keeper, faults = faulty
     with keeper.connect() as control, control.create("bare") as session:
-        faults.set(20)
+        faults.set(display=20)
         with pytest.raises(client.KeeperError):
             open_display(control, session)
-        faults.set(0)
+        faults.set()
 
         open_display(control, session)
 

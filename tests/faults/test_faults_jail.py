@@ -8,9 +8,7 @@ may be left. Numbers that would be swallowed show up as a session in the middle 
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import census
 import client
@@ -85,27 +83,10 @@ except PermissionError:
 """
 
 
-class Faults:
-    """The file that tells the keeper which call fails next."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.set()
-
-    def set(self, shell: int = 0, worker: int = 0) -> None:
-        new = self.path.with_suffix(".new")
-        new.write_text(f"{shell} {worker}\n")
-        new.chmod(0o644)
-        new.rename(self.path)
-
-
 @pytest.fixture(scope="module", params=keepers.USERS, ids=lambda uid: f"uid{uid}")
-def faulty(request: pytest.FixtureRequest) -> Iterator[tuple[keepers.Process, Faults]]:
-    with tempfile.TemporaryDirectory(prefix="vitrine-faults-") as directory:
-        faults = Faults(Path(directory, "faults"))
-        options = ("--pool", "0", "--shells", "1", "--recycled", "4", "--faults", str(faults.path))
-        with keepers.started(*options, uid=request.param, directory=Path(directory)) as keeper:
-            yield keeper, faults
+def faulty(request: pytest.FixtureRequest) -> Iterator[tuple[keepers.Process, keepers.Faults]]:
+    with keepers.faulty(request.param, recycled=4) as both:
+        yield both
 
 
 def step_of(error: client.KeeperError) -> str:
@@ -117,7 +98,7 @@ def step_of(error: client.KeeperError) -> str:
 
 def sweep(
     keeper: keepers.Process,
-    faults: Faults,
+    faults: keepers.Faults,
     shell: bool,
     create: object,
     recycled: bool = False,
@@ -158,7 +139,7 @@ def provide_recycled(keeper: keepers.Process, control: client.Keeper) -> None:
 
 
 def test_a_shell_with_any_call_failing_is_refused_and_leaves_nothing(
-    faulty: tuple[keepers.Process, Faults],
+    faulty: tuple[keepers.Process, keepers.Faults],
 ) -> None:
     keeper, faults = faulty
     keeper.wait_full()
@@ -172,7 +153,7 @@ def test_a_shell_with_any_call_failing_is_refused_and_leaves_nothing(
 
 
 def test_a_worker_with_any_call_failing_is_refused_and_leaves_nothing(
-    faulty: tuple[keepers.Process, Faults],
+    faulty: tuple[keepers.Process, keepers.Faults],
 ) -> None:
     keeper, faults = faulty
     keeper.wait_full()
@@ -186,7 +167,7 @@ def test_a_worker_with_any_call_failing_is_refused_and_leaves_nothing(
 
 
 def test_a_worker_of_a_recycled_shell_with_any_call_failing_is_refused_and_leaves_nothing(
-    faulty: tuple[keepers.Process, Faults],
+    faulty: tuple[keepers.Process, keepers.Faults],
 ) -> None:
     keeper, faults = faulty
     keeper.wait_full()
@@ -201,7 +182,7 @@ def test_a_worker_of_a_recycled_shell_with_any_call_failing_is_refused_and_leave
 
 
 def test_a_pool_that_cannot_be_filled_is_tried_again_without_spinning(
-    faulty: tuple[keepers.Process, Faults],
+    faulty: tuple[keepers.Process, keepers.Faults],
 ) -> None:
     keeper, faults = faulty
     keeper.wait_full()
