@@ -102,6 +102,11 @@ Status Channel::resume() {
 Result<std::optional<wire::Message>> Channel::receive() {
   thread_local std::array<char, wire::kMaxFrame> buffer;
   for (;;) {
+    if (!inbox_.empty()) {
+      std::optional<wire::Message> first = std::move(inbox_.front());
+      inbox_.pop_front();
+      return first;
+    }
     // MSG_TRUNC: the true length, so that a frame that is too long cannot pass for a shorter one.
     const ssize_t got = ::recv(socket(), buffer.data(), buffer.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (got < 0 && errno == EINTR) continue;
@@ -111,10 +116,14 @@ Result<std::optional<wire::Message>> Channel::receive() {
     if (got < 0) return Error::from_errno("reading from a session");
     if (static_cast<std::size_t>(got) > buffer.size())
       return Error{Code::over_limit, "a frame is too long"};
-    Result<wire::Frame> frame = wire::decode_frame({buffer.data(), static_cast<std::size_t>(got)});
-    if (!frame) return std::move(frame.error());
-    Result<std::optional<wire::Message>> message = assembler_.add(*frame);
-    if (!message || *message) return message;
+    wire::Together frames({buffer.data(), static_cast<std::size_t>(got)});
+    while (frames.any()) {
+      Result<wire::Frame> frame = frames.next();
+      if (!frame) return std::move(frame.error());
+      Result<std::optional<wire::Message>> message = assembler_.add(*frame);
+      if (!message) return message;
+      if (*message) inbox_.push_back(std::move(**message));
+    }
   }
 }
 

@@ -413,7 +413,7 @@ Task<void> Session::flush(std::shared_ptr<Connection> connection) {
 // Takes the frames that are there, so many at most. False at the end of the stream or after a breach.
 bool Session::take_frames(Connection& connection, int most) {
   static std::array<char, wire::kMaxFrame> datagram;
-  for (; most > 0; --most) {
+  while (most > 0) {
     iovec space{.iov_base = datagram.data(), .iov_len = datagram.size()};
     msghdr header{};  // no room for descriptors: the kernel drops them, and says so
     header.msg_iov = &space;
@@ -426,21 +426,26 @@ bool Session::take_frames(Connection& connection, int most) {
       break_off(Error{Code::invalid_argument, "it sent descriptors"});
       return false;
     }
-    Result<wire::Frame> frame = wire::decode_frame(
-        {datagram.data(), std::min<std::size_t>(static_cast<std::size_t>(got), datagram.size())});
-    if (static_cast<std::size_t>(got) > datagram.size() || !frame) {
-      break_off(frame ? Error{Code::over_limit, "a frame is too big"} : frame.error());
+    if (static_cast<std::size_t>(got) > datagram.size()) {
+      break_off(Error{Code::over_limit, "a frame is too big"});
       return false;
     }
-    Result<std::optional<wire::Message>> message = connection.assembler.add(*frame);
-    if (!message) {
-      break_off(message.error());
-      return false;
-    }
-    if (*message) take(**message);
-    if (connection.over) return false;
+    wire::Together frames({datagram.data(), static_cast<std::size_t>(got)});
+    for (; frames.any(); --most)
+      if (!take_frame(connection, frames.next())) return false;
   }
   return true;
+}
+
+bool Session::take_frame(Connection& connection, const Result<wire::Frame>& frame) {
+  Result<std::optional<wire::Message>> message =
+      frame ? connection.assembler.add(*frame) : frame.error();
+  if (!message) {
+    break_off(message.error());
+    return false;
+  }
+  if (*message) take(**message);
+  return !connection.over;
 }
 
 Task<void> Session::rest(std::chrono::milliseconds time) {

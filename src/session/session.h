@@ -133,6 +133,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Task<void> read_pipe(std::shared_ptr<Connection> connection, Stream stream);
   Task<void> read_network(std::shared_ptr<Connection> connection);
   bool take_frames(Connection& connection, int most);
+  bool take_frame(Connection& connection, const Result<wire::Frame>& frame);
   bool take_network(Connection& connection, int most);
   void conclude_network(Execution& done);
   std::map<std::string, std::string> environment() const;

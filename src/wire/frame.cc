@@ -84,24 +84,43 @@ std::string encode_frame(const Frame& frame) {
   return bytes;
 }
 
-Result<Frame> decode_frame(std::string_view datagram) {
+namespace {
+
+// The frame that `bytes` begin with.
+Result<Frame> first_frame(std::string_view bytes) {
   Header header;
-  if (datagram.size() < sizeof header) return lie("a frame is shorter than its header");
-  if (datagram.size() > kMaxFrame) return lie("a frame is longer than 64 KiB");
-  std::memcpy(&header, datagram.data(), sizeof header);
+  if (bytes.size() < sizeof header) return lie("a frame is shorter than its header");
+  if (bytes.size() > kMaxFrame) return lie("a frame is longer than 64 KiB");
+  std::memcpy(&header, bytes.data(), sizeof header);
   if (header.magic != kMagic) return lie("a frame has a wrong magic");
   if (header.version != kVersion) return lie("a frame has an unknown version");
   if ((header.flags & ~(kMore | kRest | kReplay)) != 0) return lie("a frame has an unknown flag");
   if (header.zero[0] != 0 || header.zero[1] != 0 || header.zero[2] != 0)
     return lie("a frame has a reserved byte set");
-  if (header.length != datagram.size() - sizeof header) return lie("a frame lies about its length");
+  if (header.length > bytes.size() - sizeof header) return lie("a frame lies about its length");
   const Type type{header.type};
   if (!is_from_client(type) && !is_from_worker(type)) return lie("a frame has an unknown type");
   return Frame{.type = type,
                .flags = header.flags,
                .execution = header.execution,
                .sequence = header.sequence,
-               .payload = datagram.substr(sizeof header)};
+               .payload = bytes.substr(sizeof header, header.length)};
+}
+
+}  // namespace
+
+Result<Frame> decode_frame(std::string_view datagram) {
+  Result<Frame> frame = first_frame(datagram);
+  if (frame && kHeaderSize + frame->payload.size() != datagram.size())
+    return lie("a frame lies about its length");
+  return frame;
+}
+
+Result<Frame> Together::next() {
+  if (++taken_ > kMaxTogether) return lie("a datagram has too many frames");
+  Result<Frame> frame = first_frame(left_);
+  if (frame) left_.remove_prefix(kHeaderSize + frame->payload.size());
+  return frame;
 }
 
 void Assembler::adopt() {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames on the session socket, client <-> worker (docs/session-socket.md is the full reference).
 //
-// A frame is one SEQPACKET datagram of at most 64 KiB: a 24-byte header and a payload. A message
-// longer than one frame is sent as several, `kMore` on all but the last and `kRest` on all but the
-// first. From the worker,
+// A frame is a 24-byte header and a payload, at most 64 KiB together. A message longer than one frame
+// is sent as several, `kMore` on all but the last and `kRest` on all but the first. From the worker,
 // sequence numbers count the frames of one execution; from the client, those of one message.
+//
+// A SEQPACKET datagram from the client is one frame; one from the worker holds up to kMaxTogether,
+// so that a value and the end of its execution wake the client once.
 //
 // Trust: the client treats every frame from a worker as hostile; decode_frame() and Assembler are
 // the only ways in, and both are fuzzed.
@@ -25,6 +27,7 @@ inline constexpr std::uint8_t kVersion = 1;
 inline constexpr std::size_t kMaxFrame = 64 * 1024;
 inline constexpr std::size_t kHeaderSize = 24;
 inline constexpr std::size_t kMaxPayload = kMaxFrame - kHeaderSize;
+inline constexpr int kMaxTogether = 16;        // frames in a datagram
 inline constexpr std::size_t kMaxNote = 4096;  // bytes of one note
 inline constexpr std::size_t kLineSize = 4;    // bytes of a line message
 inline constexpr std::size_t kMaxNotes = 32;   // of one execution that are looked at
@@ -71,8 +74,22 @@ struct Frame {
 std::array<char, kHeaderSize> encode_header(const Frame& frame);
 std::string encode_frame(const Frame& frame);
 
-// `invalid_argument` for a wrong magic, version, type, flag or length.
+// A datagram that is one frame. `invalid_argument` for a wrong magic, version, type, flag or length.
 Result<Frame> decode_frame(std::string_view datagram);
+
+// The frames of one datagram, in order. An error is final: what follows it cannot be told.
+class Together {
+ public:
+  explicit Together(std::string_view datagram) : left_(datagram) {}
+
+  bool any() const { return !left_.empty(); }
+  // As decode_frame(), and `invalid_argument` for the frame after the last that is allowed.
+  Result<Frame> next();
+
+ private:
+  std::string_view left_;
+  int taken_ = 0;
+};
 
 struct Message {
   Type type = Type::note;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "wire/messages.h"
 
@@ -14,6 +15,21 @@ namespace vitrine::zygote {
 namespace {
 
 std::string python_version;  // set once, before the first fork
+
+Status send_datagram(int socket, std::string_view before, std::string_view header,
+                     std::string_view payload) {
+  iovec parts[3];
+  std::size_t count = 0;
+  for (const std::string_view part : {before, header, payload})
+    if (!part.empty()) parts[count++] = {const_cast<char*>(part.data()), part.size()};
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = count;
+  for (;;) {
+    if (::sendmsg(socket, &message, MSG_NOSIGNAL) >= 0) return ok();
+    if (errno != EINTR) return Error::from_errno("writing to the session socket");
+  }
+}
 
 }  // namespace
 
@@ -50,6 +66,8 @@ Result<std::optional<wire::Message>> Channel::receive(const sigset_t& open) {
     execution_ = (*message)->execution;
     sequence_ = 0;
     sent_.clear();
+    waiting_.clear();
+    frames_waiting_ = 0;
   }
   return message;
 }
@@ -76,19 +94,29 @@ bool Channel::captured(std::uint64_t execution, std::chrono::milliseconds most) 
 }
 
 Status Channel::send_frame(const wire::Frame& frame) {
-  auto header = wire::encode_header(frame);
-  iovec parts[2] = {{header.data(), header.size()},
-                    {const_cast<char*>(frame.payload.data()), frame.payload.size()}};
-  msghdr message{};
-  message.msg_iov = parts;
-  message.msg_iovlen = frame.payload.empty() ? 1 : 2;
-  for (;;) {
-    if (::sendmsg(socket_, &message, MSG_NOSIGNAL) >= 0) return ok();
-    if (errno != EINTR) return Error::from_errno("writing to the session socket");
+  const std::size_t size = wire::kHeaderSize + frame.payload.size();
+  const auto header = wire::encode_header(frame);
+  std::string before = std::exchange(waiting_, {});
+  frames_waiting_ = 0;
+  if (before.size() + size > wire::kMaxFrame) {
+    if (Status s = send_datagram(socket_, before, {}, {}); !s) return s;
+    before.clear();
   }
+  return send_datagram(socket_, before, {header.data(), header.size()}, frame.payload);
 }
 
-Status Channel::send(wire::Type type, std::uint64_t execution, std::string_view payload) {
+bool Channel::keep_waiting(const wire::Frame& frame) {
+  const std::size_t size = wire::kHeaderSize + frame.payload.size();
+  if (frame.more() || frame.rest() || waiting_.size() + size > wire::kMaxFrame ||
+      frames_waiting_ + 1 >= wire::kMaxTogether)
+    return false;
+  waiting_ += wire::encode_frame(frame);
+  ++frames_waiting_;
+  return true;
+}
+
+Status Channel::send(wire::Type type, std::uint64_t execution, std::string_view payload,
+                     When when) {
   if (payload.size() > wire::max_message(type))
     return Error{Code::over_limit, "the message is too long"};
   const std::lock_guard lock(sending_);
@@ -100,7 +128,9 @@ Status Channel::send(wire::Type type, std::uint64_t execution, std::string_view 
     const auto flags =
         static_cast<std::uint8_t>((last ? 0 : wire::kMore) | (done == 0 ? 0 : wire::kRest));
     sent_.push_back({type, flags, std::string(part)});
-    if (Status s = send_frame({type, flags, execution, sequence_++, part}); !s) return s;
+    const wire::Frame frame{type, flags, execution, sequence_++, part};
+    if (when == When::now || !keep_waiting(frame))
+      if (Status s = send_frame(frame); !s) return s;
     done += part.size();
   } while (done < payload.size());
   return ok();

@@ -35,13 +35,18 @@ class Channel {
 
   // Sends a message of the execution in as many frames as it needs, and remembers it. Blocks while
   // the client does not read. What a thread says of an execution that is over is dropped.
-  Status send(wire::Type type, std::uint64_t execution, std::string_view payload);
+  // `with_next`: the end of the execution is near; a short message may wait for what is sent next,
+  // and both leave as one datagram.
+  enum class When : std::uint8_t { now, with_next };
+  Status send(wire::Type type, std::uint64_t execution, std::string_view payload,
+              When when = When::now);
   Status send_ready();
   // Without waiting, and not remembered: where the socket is full, nobody misses it.
   void send_line(std::uint64_t execution, std::uint32_t line);
 
  private:
   Status send_frame(const wire::Frame& frame);
+  bool keep_waiting(const wire::Frame& frame);
   Status replay();
 
   int socket_;
@@ -57,6 +62,8 @@ class Channel {
     std::string payload;
   };
   std::vector<Sent> sent_;  // frames of the last execution
+  std::string waiting_;     // those of them that leave with the next
+  int frames_waiting_ = 0;
 };
 
 // What `ready` messages say; called once in the zygote.

@@ -236,12 +236,13 @@ PyObject* py_receive(PyObject*, PyObject*) {
   }
 }
 
-PyObject* send(wire::Type type, unsigned long long id, const std::string& payload) {
+PyObject* send(wire::Type type, unsigned long long id, const std::string& payload,
+               Channel::When when = Channel::When::now) {
   if (raise_unless_worker() == nullptr) return nullptr;
   Status sent;
   ::fflush(stdout);  // what C code printed before comes before it
   Py_BEGIN_ALLOW_THREADS;
-  sent = channel->send(type, id, payload);
+  sent = channel->send(type, id, payload, when);
   Py_END_ALLOW_THREADS;
   if (!sent) return raise(sent.error());
   Py_RETURN_NONE;
@@ -273,7 +274,10 @@ PyObject* py_send_result(PyObject*, PyObject* args) {
     if (mime == nullptr || PyBytes_AsStringAndSize(value, &bytes, &size) != 0) return nullptr;
     result.data.emplace_back(mime, std::string(bytes, static_cast<std::size_t>(size)));
   }
-  return send(wire::Type::result, id, result.encode());
+  // The value of a cell is the last it says before its end.
+  const bool last = result.kind == wire::ResultKind::value;
+  return send(wire::Type::result, id, result.encode(),
+              last ? Channel::When::with_next : Channel::When::now);
 }
 
 // send_error(id, name, value, traceback)
@@ -289,7 +293,7 @@ PyObject* py_send_error(PyObject*, PyObject* args) {
   const wire::ErrorReport report{.name = {name, static_cast<std::size_t>(sizes[0])},
                                  .value = {value, static_cast<std::size_t>(sizes[1])},
                                  .traceback = {traceback, static_cast<std::size_t>(sizes[2])}};
-  return send(wire::Type::error, id, report.encode());
+  return send(wire::Type::error, id, report.encode(), Channel::When::with_next);
 }
 
 PyObject* py_send_note(PyObject*, PyObject* args) {
@@ -297,7 +301,8 @@ PyObject* py_send_note(PyObject*, PyObject* args) {
   const char* text = nullptr;
   Py_ssize_t size = 0;
   if (PyArg_ParseTuple(args, "Ks#", &id, &text, &size) == 0) return nullptr;
-  return send(wire::Type::note, id, std::string(text, static_cast<std::size_t>(size)));
+  return send(wire::Type::note, id, std::string(text, static_cast<std::size_t>(size)),
+              Channel::When::with_next);
 }
 
 PyObject* py_send_input_request(PyObject*, PyObject* args) {
