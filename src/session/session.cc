@@ -13,6 +13,7 @@
 #include <charconv>
 
 #include "session/network_log.h"
+#include "session/output_pipe.h"
 #include "session/pace.h"
 
 namespace vitrine::session {
@@ -26,6 +27,7 @@ namespace {
 constexpr std::chrono::milliseconds kUnwatched{20};
 constexpr std::chrono::milliseconds kStackTime{1000};
 constexpr std::chrono::milliseconds kDeathNotice{300};
+constexpr std::chrono::milliseconds kBetweenExecutions{50};
 // How often a worker tells the line that runs, and how long that is believed.
 constexpr std::chrono::milliseconds kTellLine{10};
 constexpr std::chrono::milliseconds kLineHolds{50};
@@ -81,8 +83,8 @@ std::uint64_t read_peak_kb(int file) {
 struct Session::Connection {
   Connection(asio::any_io_executor executor, Lines lines)
       : socket(executor, lines.socket.release()),
-        out(executor, lines.out.release()),
-        err(executor, lines.err.release()),
+        out(executor, std::move(lines.out)),
+        err(executor, std::move(lines.err)),
         cpu(std::move(lines.cpu)),
         peak(std::move(lines.peak)),
         counters(std::move(lines.counters)) {
@@ -90,8 +92,8 @@ struct Session::Connection {
   }
 
   Descriptor socket;
-  Descriptor out;
-  Descriptor err;
+  OutputPipe out;
+  OutputPipe err;
   Fd cpu;
   Fd peak;
   std::optional<Descriptor> network;
@@ -120,8 +122,7 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
   engine = number;
   death.reset();
   connection_ = std::make_shared<Connection>(executor_, std::move(lines));
-  for (Descriptor* one : {&connection_->socket, &connection_->out, &connection_->err})
-    one->non_blocking(true);
+  connection_->socket.non_blocking(true);
   if (connection_->network) connection_->network->non_blocking(true);
   replaying_ = line == Line::adopted;
   replayed_ = 0;
@@ -166,14 +167,11 @@ std::map<std::string, std::string> Session::environment() const {
 void Session::disconnect() {
   if (!connection_) return;
   connection_->over = true;
-  for (Descriptor* one : {&connection_->socket, &connection_->out, &connection_->err}) {
-    error_code ignored;
-    one->close(ignored);
-  }
-  if (connection_->network) {
-    error_code ignored;
-    connection_->network->close(ignored);
-  }
+  error_code ignored;
+  connection_->socket.close(ignored);
+  connection_->out.close();
+  connection_->err.close();
+  if (connection_->network) connection_->network->close(ignored);
   connection_.reset();
 }
 
@@ -519,28 +517,25 @@ void Session::conclude_network(Execution& done) {
 }
 
 Task<void> Session::read_pipe(std::shared_ptr<Connection> connection, Stream stream) {
-  Descriptor& pipe = stream == Stream::out ? connection->out : connection->err;
+  OutputPipe& pipe = stream == Stream::out ? connection->out : connection->err;
   std::string buffer;
   Pace pace(kReadsFreely);
   while (!connection->over) {
-    error_code failed;
-    co_await pipe.async_wait(Descriptor::wait_read,
-                             asio::redirect_error(asio::use_awaitable, failed));
-    if (failed || connection->over) co_return;
+    if (!co_await pipe.readable()) co_return;
     if (!current_) {
       // Nothing runs: what comes now belongs to the next execution, and stays in the pipe for it.
-      co_await rest(std::chrono::milliseconds(50));
+      co_await pipe.look_away(kBetweenExecutions);
       continue;
     }
     std::shared_ptr<Execution> execution = current_;
     co_await execution->caught_up(kMaxBacklog);
     if (connection->over || execution != current_) continue;
     buffer.resize(kReadSize);
-    const ssize_t got = ::read(pipe.native_handle(), buffer.data(), buffer.size());
+    const ssize_t got = ::read(pipe.get(), buffer.data(), buffer.size());
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (got <= 0) co_return;
     execution->add_output(stream, std::string_view(buffer.data(), static_cast<std::size_t>(got)));
-    if (pace.tires(execution->number)) co_await rest(Pace::kBreath);
+    if (pace.tires(execution->number)) co_await pipe.look_away(Pace::kBreath);
   }
 }
 
@@ -548,7 +543,7 @@ void Session::drain_pipes() {
   // Only what is there now: a child that floods for ever must not hold up the end.
   if (!connection_ || !current_) return;
   for (Stream stream : {Stream::out, Stream::err}) {
-    const int pipe = (stream == Stream::out ? connection_->out : connection_->err).native_handle();
+    const int pipe = (stream == Stream::out ? connection_->out : connection_->err).get();
     int left = 0;
     if (::ioctl(pipe, FIONREAD, &left) != 0) continue;
     std::string buffer(kReadSize, '\0');

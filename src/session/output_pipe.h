@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The read end of a session's stdout or stderr, and whether the front hears of what is written to it.
+//
+// A pipe that epoll watches wakes its reader at every write, even while the reader rests: a flood would
+// take the processor from everybody by its wakings alone. So a pipe that nobody wants to read is not
+// watched.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <utility>
+
+#include "base/fd.h"
+
+
+namespace vitrine::session {
+
+class OutputPipe {
+ public:
+  OutputPipe(boost::asio::any_io_executor executor, Fd pipe)
+      : pipe_(std::move(pipe)), watch_(std::move(executor), pipe_.get()) {
+    watch_.non_blocking(true);
+  }
+  ~OutputPipe() { close(); }
+  OutputPipe(const OutputPipe&) = delete;
+  OutputPipe& operator=(const OutputPipe&) = delete;
+
+  int get() const { return pipe_.get(); }
+
+  // False once it is closed.
+  boost::asio::awaitable<bool> readable() {
+    boost::system::error_code failed;
+    co_await watch_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                               boost::asio::redirect_error(boost::asio::use_awaitable, failed));
+    co_return !failed && static_cast<bool>(pipe_);
+  }
+
+  // Lets the writer fill the pipe and wait.
+  boost::asio::awaitable<void> look_away(std::chrono::milliseconds time) {
+    watch_.release();
+    boost::asio::steady_timer pause(watch_.get_executor(), time);
+    boost::system::error_code failed;
+    co_await pause.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, failed));
+    if (pipe_) watch_.assign(pipe_.get(), failed);
+  }
+
+  void close() {
+    if (watch_.is_open()) {
+      boost::system::error_code ignored;
+      watch_.cancel(ignored);
+      watch_.release();
+    }
+    pipe_.reset();
+  }
+
+ private:
+  Fd pipe_;
+  boost::asio::posix::stream_descriptor watch_;  // of the same descriptor; owns nothing
+};
+
+}  // namespace vitrine::session
