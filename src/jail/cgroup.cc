@@ -226,36 +226,48 @@ Status Cgroup::set_share(Share share) {
   const CgroupOffer& cpu = roots_->host.cpu;
   if (!cpu) return not_offered("sharing processor time", cpu);
   const bool usual = share == Share::usual;
-  return is_v2(cpu) ? write(cpu, "cpu.weight", usual ? "100" : "10")
-                    : write(cpu, "cpu.shares", usual ? "1024" : "102");
+  return is_v2(cpu) ? write(cpu, "cpu.weight", usual ? "100" : "2")
+                    : write(cpu, "cpu.shares", usual ? "1024" : "20");
 }
+
+Status Cgroup::confine(const cpu_set_t& cpus) {
+  const CgroupOffer& place = roots_->host.kill;
+  const char* list = is_v2(place) ? "cgroup.threads" : "tasks";
+  Status done = confine_members(dir(place), path(Group::worker), list, cpus);
+  return done ? confine_members(dir(place), path(Group::session), list, cpus) : done;
+}
+
+Result<std::uint64_t> Cgroup::cpu_usec_below(const std::string& group) const {
+  const CgroupOffer& meter = roots_->host.cpu_time;
+  if (!meter) return not_offered("measuring processor time", meter);
+  if (is_v2(meter)) return read_keyed(dir(meter), group + "/cpu.stat", "usage_usec");
+  Result<std::uint64_t> nanoseconds = read_number(dir(meter), group + "/cpuacct.usage");
+  if (nanoseconds) *nanoseconds /= 1000;
+  return nanoseconds;
+}
+
+Result<std::uint64_t> Cgroup::cpu_usec() const { return cpu_usec_below(name_); }
+Result<std::uint64_t> Cgroup::cpu_usec_of_all() const { return cpu_usec_below("."); }
 
 Result<CgroupUsage> Cgroup::usage() const {
   const CgroupHost& host = roots_->host;
   CgroupUsage usage;
-  const auto keep = [](std::optional<std::uint64_t>& field, Result<std::uint64_t> value,
-                       std::uint64_t unit) -> Status {
-    if (value) field = *value / unit;
+  const auto keep = [](std::optional<std::uint64_t>& field, Result<std::uint64_t> value) -> Status {
+    if (value) field = *value;
     return value || value.error().code == Code::not_found ? ok() : Status(value.error());
   };
-  if (host.cpu_time) {
-    Status done =
-        is_v2(host.cpu_time)
-            ? keep(usage.cpu_usec,
-                   read_keyed(dir(host.cpu_time), name_ + "/cpu.stat", "usage_usec"), 1)
-            : keep(usage.cpu_usec, read_number(dir(host.cpu_time), name_ + "/cpuacct.usage"), 1000);
-    if (!done) return std::move(done.error());
-  }
+  if (host.cpu_time)
+    if (Status s = keep(usage.cpu_usec, cpu_usec()); !s) return std::move(s.error());
   if (host.memory) {
     const bool v2 = is_v2(host.memory);
     const int where = dir(host.memory);
     const char* now = v2 ? "/memory.current" : "/memory.usage_in_bytes";
     const char* peak = v2 ? "/memory.peak" : "/memory.max_usage_in_bytes";
-    if (Status s = keep(usage.memory_now_bytes, read_number(where, name_ + now), 1); !s)
+    if (Status s = keep(usage.memory_now_bytes, read_number(where, name_ + now)); !s)
       return std::move(s.error());
     Result<std::uint64_t> most =
         peak_ ? read_number_from(peak_.get()) : read_number(where, name_ + peak);
-    if (Status s = keep(usage.memory_peak_bytes, std::move(most), 1); !s)
+    if (Status s = keep(usage.memory_peak_bytes, std::move(most)); !s)
       return std::move(s.error());
   }
   return usage;

@@ -16,6 +16,7 @@
 //            `unavailable` for a process that is gone.
 #pragma once
 
+#include <sched.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -102,7 +103,13 @@ class Cgroup {
   enum class Share { usual, small };
   Status set_share(Share share);
 
+  // Every thread runs on these processors only, and so does what it starts.
+  Status confine(const cpu_set_t& cpus);
+
   Result<CgroupUsage> usage() const;
+  Result<std::uint64_t> cpu_usec() const;
+  // Of all sessions together, those that ended included.
+  Result<std::uint64_t> cpu_usec_of_all() const;
   // The same as files, for somebody who may only look: cpu time ("usage_usec N" among other lines, or
   // plain nanoseconds), then the memory peak in bytes. Empty where the host does not measure it.
   std::vector<Fd> open_meters() const;
@@ -131,6 +138,7 @@ class Cgroup {
   Status kill(Group group);
   Result<bool> populated(Group group) const;
   Status set_memory(std::uint64_t bytes);
+  Result<std::uint64_t> cpu_usec_below(const std::string& group) const;
   Status write(const CgroupOffer& offer, const char* file, std::string_view text) const;
   int dir(const CgroupOffer& offer) const { return roots_->tree[*offer.place].get(); }
   bool is_v2(const CgroupOffer& offer) const {

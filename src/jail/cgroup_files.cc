@@ -21,6 +21,7 @@ namespace vitrine::jail {
 namespace {
 
 constexpr int kMaxPasses = 100;
+constexpr int kConfinePasses = 3;
 constexpr std::size_t kBatch = 64;  // descriptors open at a time while killing
 
 struct CloseDirectory {
@@ -34,8 +35,9 @@ Result<std::uint64_t> to_number(std::string_view text) {
   return value;
 }
 
-Result<std::vector<pid_t>> members(int dir, const std::string& path) {
-  Result<std::string> text = read_file(dir, (path + "/cgroup.procs").c_str());
+Result<std::vector<pid_t>> members(int dir, const std::string& path,
+                                   const char* file = "cgroup.procs") {
+  Result<std::string> text = read_file(dir, (path + "/" + file).c_str());
   std::vector<pid_t> pids;
   if (!text && text.error().code == Code::not_found) return pids;
   if (!text) return std::move(text.error());
@@ -93,6 +95,24 @@ Result<std::uint64_t> read_keyed(int dir, const std::string& path, std::string_v
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return Error{Code::unsupported, "the kernel does not count this"};
+}
+
+Status confine_members(int dir, const std::string& path, const char* file, const cpu_set_t& cpus) {
+  std::set<pid_t> done;
+  for (int pass = 0; pass < kConfinePasses; ++pass) {
+    Result<std::vector<pid_t>> all = members(dir, path, file);
+    if (!all) return std::move(all.error());
+    bool any = false;
+    for (pid_t thread : *all) {
+      if (!done.insert(thread).second) continue;
+      any = true;
+      // A number is not given out again within the moment since it was read: thousands come before.
+      if (::sched_setaffinity(thread, sizeof cpus, &cpus) != 0 && errno != ESRCH)
+        return Error::from_errno("choosing processors");
+    }
+    if (!any) break;
+  }
+  return ok();
 }
 
 Status kill_members(int dir, const std::string& path) {

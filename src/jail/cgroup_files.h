@@ -5,6 +5,8 @@
 // demand and closed again. A group that does not exist (any more) has no members.
 #pragma once
 
+#include <sched.h>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -26,6 +28,10 @@ Result<std::uint64_t> read_keyed(int dir, const std::string& path, std::string_v
 // pending; `timed_out` if processes kept appearing. A process that left the group meanwhile is
 // spared, even if its number was given to another.
 Status kill_members(int dir, const std::string& path);
+
+// Lets every thread listed in `file` of the group run on these processors only; what they start
+// follows. Some that were started meanwhile by one not reached yet may be missed.
+Status confine_members(int dir, const std::string& path, const char* file, const cpu_set_t& cpus);
 
 // True if the group itself has a member.
 Result<bool> has_members(int dir, const std::string& path);

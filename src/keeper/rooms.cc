@@ -330,10 +330,10 @@ Status Rooms::freeze(Room& room, bool frozen) {
 }
 
 void Rooms::set_yielding(Room& room, bool yields) {
-  if (room.yields == yields || !room.shell->cgroup) return;
-  using Share = jail::Cgroup::Share;
-  // Without it the session is only as near to its neighbours as it would be without us.
-  if (room.shell->cgroup->set_share(yields ? Share::small : Share::usual)) room.yields = yields;
+  if (!yields) return room.yields.reset();
+  // Without a cgroup the session is only as near to its neighbours as it would be without us.
+  if (!room.yields && room.shell->cgroup)
+    room.yields = crowd_.add(*room.shell->cgroup, room.shell->limits.cpu_permille);
 }
 
 bool Rooms::may_recycle(const Room& room) const {

@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 
+#include "keeper/crowd.h"
 #include "keeper/shells.h"
 #include "keeper/zygotes.h"
 #include "model/session.h"
@@ -51,7 +52,7 @@ struct Room {
   std::uint64_t oom_kills = 0;  // before this worker
   bool killed_for_memory = false;
   TimerId oom_timer = 0;
-  bool yields = false;              // to sessions that want the processor only for a moment
+  std::unique_ptr<Crowd::Member> yields = {};  // to those that want the processor for a moment
   std::optional<Death> death = {};  // of the worker
   std::function<void(Death)> on_death = {};  // called once, from the loop
 };
@@ -65,7 +66,12 @@ class Rooms {
   using Take = std::function<void(Result<Taken>)>;
 
   Rooms(Loop& loop, Reaper& reaper, Shells& shells, Zygotes& zygotes, PoolConfig config)
-      : loop_(loop), reaper_(reaper), shells_(shells), zygotes_(zygotes), config_(config) {}
+      : loop_(loop),
+        reaper_(reaper),
+        shells_(shells),
+        zygotes_(zygotes),
+        config_(config),
+        crowd_(loop) {}
 
   // `taken` is called once, now (warm) or later.
   void take(const wire::Create& request, Take taken);
@@ -142,6 +148,7 @@ class Rooms {
   Zygotes& zygotes_;
   PoolConfig config_;
   Faults faults_;
+  Crowd crowd_;  // before whatever may hold a member
   bool stopping_ = false;
   std::array<std::deque<std::unique_ptr<Room>>, kVariants> warm_;
   std::array<std::uint32_t, kVariants> warming_{};

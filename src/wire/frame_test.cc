@@ -103,6 +103,45 @@ TEST(Frame, IsRefusedAtEveryTruncation) {
 
 TEST(Frame, IsRefusedWithAByteTooMany) { EXPECT_FALSE(decode_frame(valid_frame() + "!")); }
 
+TEST(Together, GivesTheFramesOfADatagramInOrder) {
+  const std::string datagram = encode_frame({.type = Type::result, .sequence = 0, .payload = "a"}) +
+                               encode_frame({.type = Type::note, .sequence = 1, .payload = ""}) +
+                               encode_frame({.type = Type::finished, .sequence = 2, .payload = "cc"});
+
+  Together frames(datagram);
+  std::string seen;
+  std::uint32_t sequence = 0;
+  while (frames.any()) {
+    Result<Frame> frame = frames.next();
+    ASSERT_TRUE(frame) << frame.error().describe();
+    EXPECT_EQ(frame->sequence, sequence++);
+    seen += frame->payload;
+  }
+
+  EXPECT_EQ(sequence, 3u);
+  EXPECT_EQ(seen, "acc");
+}
+
+TEST(Together, RefusesWhatFollowsTheLastFrame) {
+  const std::string whole = valid_frame();
+  for (std::size_t size = 1; size < whole.size(); ++size) {
+    const std::string datagram = whole + whole.substr(0, size);
+    Together frames(datagram);
+    EXPECT_TRUE(frames.next());
+    ASSERT_TRUE(frames.any());
+    EXPECT_FALSE(frames.next()) << size;
+  }
+}
+
+TEST(Together, RefusesOneFrameTooMany) {
+  std::string datagram;
+  for (int i = 0; i <= kMaxTogether; ++i) datagram += valid_frame();
+
+  Together frames(datagram);
+  for (int i = 0; i < kMaxTogether; ++i) EXPECT_TRUE(frames.next()) << i;
+  EXPECT_FALSE(frames.next());
+}
+
 TEST(Frame, IsRefusedWithAWrongMagic) {
   for (const std::size_t at : {kMagicAt, static_cast<Offset>(kMagicAt + 1)}) {
     std::string datagram = valid_frame();

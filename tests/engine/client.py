@@ -325,8 +325,8 @@ class Session:
         if not data:
             self.ended.add(fd)
 
-    def read_message(self) -> wire.Message | None:
-        """Reads one frame; gives a message if it was the last of one. EOFError at the end."""
+    def read_messages(self) -> list[wire.Message]:
+        """Reads one datagram; gives the messages that end in it. EOFError at the end."""
         try:
             datagram, _, flags, _ = self.channel.recvmsg(wire.MAX_FRAME)
         except ConnectionResetError:
@@ -336,22 +336,22 @@ class Session:
             raise EOFError("the worker closed its socket")
         if flags & socket.MSG_TRUNC:
             raise wire.ProtocolError("a frame is longer than 64 KiB")
-        return self.assembler.add(wire.decode_frame(datagram))
+        messages = [self.assembler.add(frame) for frame in wire.decode_frames(datagram)]
+        return [message for message in messages if message is not None]
 
     def _read_channel(self, execution: Execution, on_input: Answer | None) -> None:
         try:
-            message = self.read_message()
+            messages = self.read_messages()
         except EOFError:
             return  # how it died, the keeper tells
         except wire.ProtocolError as lie:
             execution.lie = lie
             return
-        if message is None:
-            return
-        execution.messages.append(message)
-        execution.end_with(message)
-        if message.kind == wire.INPUT_REQUEST and on_input is not None:
-            self.answer(on_input(message.body))
+        for message in messages:
+            execution.messages.append(message)
+            execution.end_with(message)
+            if message.kind == wire.INPUT_REQUEST and on_input is not None:
+                self.answer(on_input(message.body))
 
     def answer(self, line: bytes | None) -> None:
         """To an INPUT_REQUEST; None = end of file."""

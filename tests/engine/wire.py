@@ -13,6 +13,7 @@ HEADER = struct.Struct("<HBBB3sQII")
 MAGIC, VERSION = 0x5456, 1
 MORE, REST, REPLAY = 1, 2, 4
 MAX_FRAME = 64 * 1024
+MAX_TOGETHER = 16  # frames in a datagram of a worker
 MAX_PAYLOAD = MAX_FRAME - HEADER.size
 
 SETUP, EXECUTE, INPUT, RESUME, CAPTURED = 1, 2, 3, 4, 5
@@ -216,18 +217,30 @@ class Frame:
     payload: bytes
 
 
-def decode_frame(datagram: bytes) -> Frame:
-    """A frame of a worker."""
+def decode_frames(datagram: bytes) -> list[Frame]:
+    """What a worker sent at once."""
     if not HEADER.size <= len(datagram) <= MAX_FRAME:
-        raise ProtocolError("a frame of an impossible size")
+        raise ProtocolError("a datagram of an impossible size")
+    frames = []
+    while datagram:
+        frames.append(_first_frame(datagram))
+        datagram = datagram[HEADER.size + len(frames[-1].payload) :]
+    if len(frames) > MAX_TOGETHER:
+        raise ProtocolError("a datagram of too many frames")
+    return frames
+
+
+def _first_frame(datagram: bytes) -> Frame:
+    if len(datagram) < HEADER.size:
+        raise ProtocolError("a frame shorter than its header")
     magic, version, kind, flags, zero, execution, sequence, length = HEADER.unpack_from(datagram)
     if (magic, version, zero) != (MAGIC, VERSION, b"\0\0\0") or flags & ~(MORE | REST | REPLAY):
         raise ProtocolError("not a frame")
-    if length != len(datagram) - HEADER.size:
+    if length > len(datagram) - HEADER.size:
         raise ProtocolError("a frame lies about its length")
     if not READY <= kind <= LINE:
         raise ProtocolError("a frame of a type that no worker sends")
-    return Frame(kind, flags, execution, sequence, datagram[HEADER.size :])
+    return Frame(kind, flags, execution, sequence, datagram[HEADER.size : HEADER.size + length])
 
 
 @dataclass

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream of datagrams, as a hostile peer may send them, into decode_frame() and an Assembler.
+// A stream of datagrams, as a hostile peer may send them, into Together, decode_frame() and an
+// Assembler.
 //
 // Input: one byte (direction), then datagrams: u16 length, the bytes. A length of 0xFFFF is not a
 // datagram: a new reader adopts the stream there.
@@ -49,24 +50,36 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     bytes.copy(copy.get(), bytes.size());
     const std::string_view datagram(copy.get(), bytes.size());
 
-    const vitrine::Result<Frame> frame = decode_frame(datagram);
-    if (!frame) {
-      require(frame.error().code == vitrine::Code::invalid_argument,
-              "a bad frame is a bad argument");
-      continue;
-    }
-    require(encode_frame(*frame) == datagram, "a frame encodes to the bytes it came from");
+    Together frames(datagram);
+    std::size_t at = 0;
+    int count = 0;
+    while (frames.any()) {
+      const vitrine::Result<Frame> frame = frames.next();
+      if (!frame) {
+        require(frame.error().code == vitrine::Code::invalid_argument,
+                "a bad frame is a bad argument");
+        break;
+      }
+      const std::string encoded = encode_frame(*frame);
+      require(datagram.substr(at).starts_with(encoded), "frames encode to the bytes they came from");
+      require(decode_frame(datagram.substr(at, encoded.size())).operator bool(),
+              "a frame of several is a frame by itself");
+      at += encoded.size();
+      require(++count <= kMaxTogether, "there are no more than allowed");
 
-    stream.received += frame->payload.size();
-    const auto message = assembler.add(*frame);
-    if (!message) return 0;  // the peer is not to be believed any more
-    if (!*message) continue;
-    require(is_from_worker((*message)->type) == (direction == Assembler::Direction::from_worker),
-            "a message goes one way only");
-    check(**message, *frame, stream);
-    // These may stand between the frames of another message.
-    const bool between = (*message)->type == Type::stack || (*message)->type == Type::line;
-    if (!between) stream = {};
+      stream.received += frame->payload.size();
+      const auto message = assembler.add(*frame);
+      if (!message) return 0;  // the peer is not to be believed any more
+      if (!*message) continue;
+      require(is_from_worker((*message)->type) == (direction == Assembler::Direction::from_worker),
+              "a message goes one way only");
+      check(**message, *frame, stream);
+      // These may stand between the frames of another message.
+      const bool between = (*message)->type == Type::stack || (*message)->type == Type::line;
+      if (!between) stream = {};
+    }
+    require(static_cast<bool>(decode_frame(datagram)) == (count == 1 && at == datagram.size()),
+            "a datagram is one frame or it is not");
   }
   return 0;
 }

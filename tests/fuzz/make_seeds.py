@@ -112,6 +112,10 @@ STREAMS = {
         frame(RESUME, 0, 0, 0, b""),
         frame(EXECUTE, 0, 1, 0, payload("execute")),
     ),
+    "together": stream(
+        FROM_WORKER,
+        NOTE_0 + frame(RESULT, 0, 1, 1, payload("result")) + frame(FINISHED, 0, 1, 2, b"\0\0"),
+    ),
     "painted": stream(
         FROM_WORKER, NOTE_0, frame(PAINTED, 0, 1, 1, b""), frame(FINISHED, 0, 1, 2, b"\0\0"),
     ),

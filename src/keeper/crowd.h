@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sessions whose executions last, and which therefore yield to those that want the processor only
+// for a moment: a small share, and their own processors while they fill the machine.
+//
+// The share alone does not keep them out of the way. Linux repays a group what it missed on a
+// processor before others get their turn there, and a session whose threads hop between processors
+// is owed something on all of them: a quiet session beside it then waits 5 to 20 ms for its turn
+// (docs/decisions/0024). So while sessions use more of the machine than they leave idle, each that
+// burns is kept on as many processors as its limit lets it use at once; else they may run anywhere.
+//
+// Ownership: a Member belongs to whoever added it, and must go before its Cgroup does.
+// Threading: the keeper's loop.
+#pragma once
+
+#include <sched.h>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "jail/cgroup.h"
+#include "keeper/loop.h"
+#include "keeper/spread.h"
+
+namespace vitrine::keeper {
+
+class Crowd {
+ public:
+  explicit Crowd(Loop& loop);
+  ~Crowd();
+  Crowd(const Crowd&) = delete;
+  Crowd& operator=(const Crowd&) = delete;
+
+  class Member;
+  // Null if the host gives no shares to sessions.
+  std::unique_ptr<Member> add(jail::Cgroup& cgroup, std::uint32_t cpu_permille);
+
+ private:
+  void look_later();
+  void look();
+  bool is_full();  // since it was last asked, sessions used more than was left
+  void release_all();
+
+  Loop& loop_;
+  std::vector<int> cpus_;  // that we may use
+  std::list<Member*> members_;
+  TimerId timer_ = 0;
+  std::uint64_t used_ = 0;  // microseconds of all sessions, at the last look
+  std::uint64_t idle_ = 0;  // and of nobody
+  bool can_confine_ = true;
+};
+
+class Crowd::Member {
+ public:
+  Member(Crowd& crowd, jail::Cgroup& cgroup, std::uint32_t cpu_permille);
+  // The usual share again, anywhere.
+  ~Member();
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+
+ private:
+  friend class Crowd;
+  // True if it used the processor since the last call.
+  bool burns();
+  void keep_on(std::vector<std::size_t> places);  // in Crowd::cpus_
+  void release();
+  void confine(const std::vector<int>& cpus);
+
+  Crowd& crowd_;
+  jail::Cgroup& cgroup_;
+  std::uint64_t used_ = 0;  // microseconds, at the last look
+  Burner burner_;
+};
+
+}  // namespace vitrine::keeper

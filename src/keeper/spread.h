@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// On which processors sessions that burn time are kept; pure.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace vitrine::keeper {
+
+struct Burner {
+  double width = 1;               // processors it may use at once, by its limit
+  double received = 0;            // processor time so far
+  std::vector<std::size_t> cpus;  // where it is; empty = nowhere yet
+};
+
+// Places those that are nowhere, on as many processors as their width needs, and evens out how many
+// share a processor with as few moves as it takes. Where that cannot be even, one move at a call lets
+// those that share take turns: whoever has received most goes where it is emptiest, and the one it
+// leaves has a processor for itself.
+void spread(std::vector<Burner>& burners, std::size_t cpus);
+
+}  // namespace vitrine::keeper
