@@ -71,7 +71,7 @@ class Channel {
   Fd socket_;
   Fd out_;
   Fd err_;
-  std::deque<std::string> outbox_;    // frames
+  std::deque<std::string> outbox_;   // frames
   std::deque<wire::Message> inbox_;  // came together with the one given out before
   wire::Assembler assembler_{wire::Assembler::Direction::from_worker};
 };

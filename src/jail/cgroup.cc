@@ -267,8 +267,7 @@ Result<CgroupUsage> Cgroup::usage() const {
       return std::move(s.error());
     Result<std::uint64_t> most =
         peak_ ? read_number_from(peak_.get()) : read_number(where, name_ + peak);
-    if (Status s = keep(usage.memory_peak_bytes, std::move(most)); !s)
-      return std::move(s.error());
+    if (Status s = keep(usage.memory_peak_bytes, std::move(most)); !s) return std::move(s.error());
   }
   return usage;
 }

@@ -53,8 +53,8 @@ struct Room {
   bool killed_for_memory = false;
   TimerId oom_timer = 0;
   std::unique_ptr<Crowd::Member> yields = {};  // to those that want the processor for a moment
-  std::optional<Death> death = {};  // of the worker
-  std::function<void(Death)> on_death = {};  // called once, from the loop
+  std::optional<Death> death = {};             // of the worker
+  std::function<void(Death)> on_death = {};    // called once, from the loop
 };
 
 class Rooms {

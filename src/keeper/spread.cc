@@ -36,7 +36,8 @@ class Floor {
     while (burner.cpus.size() < count) {
       std::size_t best = crowd_.size();
       for (std::size_t cpu = 0; cpu < crowd_.size(); ++cpu)
-        if (!is_on(burner, cpu) && (best == crowd_.size() || crowd_[cpu] < crowd_[best])) best = cpu;
+        if (!is_on(burner, cpu) && (best == crowd_.size() || crowd_[cpu] < crowd_[best]))
+          best = cpu;
       burner.cpus.push_back(best);
     }
     for (const std::size_t cpu : burner.cpus) crowd_[cpu] += share_of(burner);

@@ -17,7 +17,6 @@
 
 #include "base/fd.h"
 
-
 namespace vitrine::session {
 
 class OutputPipe {

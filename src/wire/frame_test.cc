@@ -104,9 +104,10 @@ TEST(Frame, IsRefusedAtEveryTruncation) {
 TEST(Frame, IsRefusedWithAByteTooMany) { EXPECT_FALSE(decode_frame(valid_frame() + "!")); }
 
 TEST(Together, GivesTheFramesOfADatagramInOrder) {
-  const std::string datagram = encode_frame({.type = Type::result, .sequence = 0, .payload = "a"}) +
-                               encode_frame({.type = Type::note, .sequence = 1, .payload = ""}) +
-                               encode_frame({.type = Type::finished, .sequence = 2, .payload = "cc"});
+  const std::string datagram =
+      encode_frame({.type = Type::result, .sequence = 0, .payload = "a"}) +
+      encode_frame({.type = Type::note, .sequence = 1, .payload = ""}) +
+      encode_frame({.type = Type::finished, .sequence = 2, .payload = "cc"});
 
   Together frames(datagram);
   std::string seen;

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
+from ast import literal_eval
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from served import Server, Session
 
 SESSIONS = 50
@@ -91,3 +94,36 @@ def test_many_share_one_session_without_mixing(server: Server) -> None:
     assert answers == [(200, f"for {k}\n") for k in range(60)]
     assert session.value("n") == "60"
     session.delete()
+
+
+BURN = """
+import os, time
+seen, end = set(), time.monotonic() + 20
+while time.monotonic() < end and (len(seen) < 2 or time.monotonic() < end - 18):
+    sum(range(20_000))
+    seen.add(tuple(sorted(os.sched_getaffinity(0))))
+sorted(seen)
+"""
+
+
+def test_sessions_that_burn_stay_on_a_processor_while_the_machine_is_full(server: Server) -> None:
+    everywhere = sorted(os.sched_getaffinity(server.process.pid))
+    if len(everywhere) < 2 or server.info()["isolation"]["cpu"] != "cgroup":
+        pytest.skip("needs two processors and cgroups that share them")
+    sessions = [server.create() for _ in range(2 * len(everywhere))]
+
+    def burn(session: Session) -> set[tuple[int, ...]]:
+        return set(literal_eval(session.run(BURN)["results"][0]["text/plain"]))
+
+    with ThreadPoolExecutor(len(sessions)) as pool:
+        seen = list(pool.map(burn, sessions))
+
+    alone = [{place for place in places if len(place) == 1} for places in seen]
+    assert all(alone), seen
+    assert {cpu for places in alone for (cpu,) in places} == set(everywhere)
+    for session in sessions:
+        left = session.run("import os, time; time.sleep(0.5); sorted(os.sched_getaffinity(0))")
+        assert left["results"] == [{"text/plain": str(everywhere)}]
+        refused = session.exec("os.sched_setaffinity(0, {0})").json
+        assert refused["error"]["name"] == "PermissionError"
+        session.call("DELETE")

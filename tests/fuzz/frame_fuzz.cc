@@ -61,7 +61,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
       }
       const std::string encoded = encode_frame(*frame);
-      require(datagram.substr(at).starts_with(encoded), "frames encode to the bytes they came from");
+      require(datagram.substr(at).starts_with(encoded),
+              "frames encode to the bytes they came from");
       require(decode_frame(datagram.substr(at, encoded.size())).operator bool(),
               "a frame of several is a frame by itself");
       at += encoded.size();
