@@ -57,10 +57,7 @@ std::unique_ptr<Crowd::Member> Crowd::add(jail::Cgroup& cgroup, std::uint32_t cp
   if (!cgroup.set_share(jail::Cgroup::Share::small)) return nullptr;
   auto member = std::make_unique<Member>(*this, cgroup, cpu_permille);
   members_.push_back(member.get());
-  if (timer_ == 0 && cpus_.size() > 1 && can_confine_) {
-    (void)is_full();  // from now on
-    look_later();
-  }
+  if (timer_ == 0 && cpus_.size() > 1 && can_confine_) look_later();
   return member;
 }
 
@@ -70,7 +67,7 @@ void Crowd::look_later() {
 
 void Crowd::look() {
   timer_ = 0;
-  if (members_.empty() || !can_confine_) return;
+  if (members_.empty() || !can_confine_) return spent_.reset();
   look_later();
   if (!is_full()) return release_all();
   std::vector<Member*> burning;
@@ -90,9 +87,9 @@ void Crowd::look() {
 bool Crowd::is_full() {
   Result<std::uint64_t> used = members_.front()->cgroup_.cpu_usec_of_all();
   if (!used) return false;
-  const std::uint64_t idle = idle_usec(cpus_);
-  const std::uint64_t spent = *used - std::exchange(used_, *used);
-  return spent > idle - std::exchange(idle_, idle);
+  const Spent now{.used = *used, .idle = idle_usec(cpus_)};
+  const Spent before = std::exchange(spent_, now).value_or(now);
+  return now.used - before.used > now.idle - before.idle;
 }
 
 void Crowd::release_all() {
@@ -100,9 +97,7 @@ void Crowd::release_all() {
 }
 
 Crowd::Member::Member(Crowd& crowd, jail::Cgroup& cgroup, std::uint32_t cpu_permille)
-    : crowd_(crowd), cgroup_(cgroup), burner_{.width = cpu_permille / 1000.0} {
-  if (Result<std::uint64_t> used = cgroup.cpu_usec()) used_ = *used;
-}
+    : crowd_(crowd), cgroup_(cgroup), burner_{.width = cpu_permille / 1000.0} {}
 
 Crowd::Member::~Member() {
   crowd_.members_.remove(this);
@@ -113,7 +108,7 @@ Crowd::Member::~Member() {
 bool Crowd::Member::burns() {
   Result<std::uint64_t> now = cgroup_.cpu_usec();
   if (!now) return false;
-  const std::uint64_t spent = *now - std::exchange(used_, *now);
+  const std::uint64_t spent = *now - std::exchange(used_, *now).value_or(*now);
   burner_.received += static_cast<double>(spent);
   return spent >= kBurns;
 }

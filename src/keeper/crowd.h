@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "jail/cgroup.h"
@@ -39,15 +40,18 @@ class Crowd {
  private:
   void look_later();
   void look();
-  bool is_full();  // since it was last asked, sessions used more than was left
+  bool is_full();  // since the last look sessions used more than they left
   void release_all();
 
   Loop& loop_;
   std::vector<int> cpus_;  // that we may use
   std::list<Member*> members_;
   TimerId timer_ = 0;
-  std::uint64_t used_ = 0;  // microseconds of all sessions, at the last look
-  std::uint64_t idle_ = 0;  // and of nobody
+  struct Spent {
+    std::uint64_t used = 0;  // microseconds, by all sessions
+    std::uint64_t idle = 0;  // and by nobody
+  };
+  std::optional<Spent> spent_;  // at the last look; empty = nobody was there to look at
   bool can_confine_ = true;
 };
 
@@ -69,7 +73,7 @@ class Crowd::Member {
 
   Crowd& crowd_;
   jail::Cgroup& cgroup_;
-  std::uint64_t used_ = 0;  // microseconds, at the last look
+  std::optional<std::uint64_t> used_;  // microseconds, at the last look
   Burner burner_;
 };
 
