@@ -26,6 +26,7 @@ class Native(Protocol):
     def send_result(
         self, id: int, kind: int, display_id: str, bundle: dict[str, bytes], metadata: bytes
     ) -> None: ...
+    def flush(self) -> None: ...
     def send_error(self, id: int, name: str, value: str, traceback: str) -> None: ...
     def send_note(self, id: int, text: str) -> None: ...
     def send_input_request(self, id: int, prompt: str, password: bool) -> None: ...
@@ -127,6 +128,9 @@ class Silent:
     def send_result(
         self, id: int, kind: int, display_id: str, bundle: dict[str, bytes], metadata: bytes
     ) -> None:
+        pass
+
+    def flush(self) -> None:
         pass
 
     def send_error(self, id: int, name: str, value: str, traceback: str) -> None:

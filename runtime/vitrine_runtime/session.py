@@ -165,11 +165,12 @@ class Session:
                 self._conclude(execution, error)
             elif value is not None:
                 self._show(value)
-            if self.figures.any_open():
-                if execution.outcome == INTERRUPTED:
-                    self.figures.discard()
-                else:
-                    self.figures.end()
+            if (figures := self.figures.any_open()) or show or self.streams.replaced():
+                self.channel.native.flush()  # a value does not wait for what may hang
+            if figures and execution.outcome == INTERRUPTED:
+                self.figures.discard()
+            elif figures:
+                self.figures.end()
             if show is not None and execution.outcome != INTERRUPTED:
                 show.paint()
             self.streams.flush_foreign()

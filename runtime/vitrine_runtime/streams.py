@@ -102,6 +102,10 @@ class Streams:
         except (OSError, ValueError):
             self.err = self._revive(self.err, 2)
 
+    def replaced(self) -> bool:
+        out, err = getattr(sys, "stdout", None), getattr(sys, "stderr", None)
+        return out is not self.out or err is not self.err
+
     def flush_foreign(self) -> None:
         """Lets go what a stream of user code still holds, e.g. a wrapper around our own buffer.
         Runs user code, so it is called where that can be interrupted."""

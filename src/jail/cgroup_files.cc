@@ -99,6 +99,7 @@ Result<std::uint64_t> read_keyed(int dir, const std::string& path, std::string_v
 
 Status confine_members(int dir, const std::string& path, const char* file, const cpu_set_t& cpus) {
   std::set<pid_t> done;
+  Status done_all = ok();
   for (int pass = 0; pass < kConfinePasses; ++pass) {
     Result<std::vector<pid_t>> all = members(dir, path, file);
     if (!all) return std::move(all.error());
@@ -107,12 +108,12 @@ Status confine_members(int dir, const std::string& path, const char* file, const
       if (!done.insert(thread).second) continue;
       any = true;
       // A number is not given out again within the moment since it was read: thousands come before.
-      if (::sched_setaffinity(thread, sizeof cpus, &cpus) != 0 && errno != ESRCH)
-        return Error::from_errno("choosing processors");
+      if (::sched_setaffinity(thread, sizeof cpus, &cpus) != 0 && errno != ESRCH && done_all)
+        done_all = Error::from_errno("choosing processors");
     }
     if (!any) break;
   }
-  return ok();
+  return done_all;
 }
 
 Status kill_members(int dir, const std::string& path) {

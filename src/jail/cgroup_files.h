@@ -30,7 +30,8 @@ Result<std::uint64_t> read_keyed(int dir, const std::string& path, std::string_v
 Status kill_members(int dir, const std::string& path);
 
 // Lets every thread listed in `file` of the group run on these processors only; what they start
-// follows. Some that were started meanwhile by one not reached yet may be missed.
+// follows. Some that were started meanwhile by one not reached yet may be missed. Goes on after one
+// that is refused, and tells why the first was.
 Status confine_members(int dir, const std::string& path, const char* file, const cpu_set_t& cpus);
 
 // True if the group itself has a member.

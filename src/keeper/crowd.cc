@@ -18,7 +18,12 @@ namespace vitrine::keeper {
 namespace {
 
 constexpr std::chrono::milliseconds kPeriod{200};
-constexpr std::uint64_t kBurns = 2000;  // microseconds in a period; less disturbs nobody
+constexpr double kBurns = 0.01;  // of a processor; less disturbs nobody
+constexpr int kCalmLooks =
+    10;  // in a row, before one that was kept apart goes free: it may be starved
+constexpr double kFade = 0.95;  // of what was received, per look
+constexpr int kRest = 10;       // times as long as a look took
+constexpr std::size_t kAgain = 16;
 
 std::vector<int> own_cpus() {
   cpu_set_t all;
@@ -30,11 +35,11 @@ std::vector<int> own_cpus() {
   return cpus;
 }
 
-// Microseconds that these processors had nothing to do, since the host started. 0 if nobody tells.
-std::uint64_t idle_usec(const std::vector<int>& cpus) {
+// Microseconds that these processors had nothing to do, since the host started.
+std::optional<std::uint64_t> idle_usec(const std::vector<int>& cpus) {
   static const auto kTick = static_cast<std::uint64_t>(1'000'000 / ::sysconf(_SC_CLK_TCK));
   std::ifstream stat("/proc/stat");
-  std::uint64_t ticks = 0;
+  std::optional<std::uint64_t> ticks;
   std::string name;
   for (std::string line; std::getline(stat, line) && line.starts_with("cpu");) {
     std::uint64_t user = 0, nice = 0, system = 0, idle = 0, waiting = 0;
@@ -42,14 +47,15 @@ std::uint64_t idle_usec(const std::vector<int>& cpus) {
     fields >> name >> user >> nice >> system >> idle >> waiting;
     int cpu = -1;  // the first line is of all together
     std::from_chars(name.data() + 3, name.data() + name.size(), cpu);
-    if (std::ranges::binary_search(cpus, cpu)) ticks += idle + waiting;
+    if (std::ranges::binary_search(cpus, cpu)) ticks = ticks.value_or(0) + idle + waiting;
   }
-  return ticks * kTick;
+  if (ticks) *ticks *= kTick;
+  return ticks;
 }
 
 }  // namespace
 
-Crowd::Crowd(Loop& loop) : loop_(loop), cpus_(own_cpus()) {}
+Crowd::Crowd(Loop& loop) : loop_(loop) {}
 
 Crowd::~Crowd() { loop_.cancel(timer_); }
 
@@ -57,37 +63,59 @@ std::unique_ptr<Crowd::Member> Crowd::add(jail::Cgroup& cgroup, std::uint32_t cp
   if (!cgroup.set_share(jail::Cgroup::Share::small)) return nullptr;
   auto member = std::make_unique<Member>(*this, cgroup, cpu_permille);
   members_.push_back(member.get());
-  if (timer_ == 0 && cpus_.size() > 1 && can_confine_) look_later();
+  if (timer_ == 0) look_after(kPeriod);
   return member;
 }
 
-void Crowd::look_later() {
-  timer_ = loop_.after(kPeriod, [this] { look(); });
+void Crowd::look_after(std::chrono::milliseconds time) {
+  timer_ = loop_.after(time, [this] { look(); });
 }
 
 void Crowd::look() {
   timer_ = 0;
-  if (members_.empty() || !can_confine_) return spent_.reset();
-  look_later();
-  if (!is_full()) return release_all();
+  full_ = false;
+  if (members_.empty()) return spent_.reset();
+  const auto began = Clock::now();
+  if (std::vector<int> now = own_cpus(); now != cpus_) {
+    release_all();  // from places that mean something else now
+    cpus_ = std::move(now);
+    spent_.reset();
+  }
+  full_ = is_full();
+  if (full_ && cpus_.size() > 1)
+    keep_apart(std::chrono::duration<double, std::micro>(began - last_look_).count());
+  else release_all();
+  last_look_ = began;
+  // With a thousand members this takes its time: others need the keeper, too.
+  const auto took = std::chrono::ceil<std::chrono::milliseconds>(Clock::now() - began);
+  look_after(std::max(kPeriod, kRest * took));
+}
+
+void Crowd::keep_apart(double usec) {
   std::vector<Member*> burning;
   std::vector<Burner> burners;
-  for (Member* member : members_) {
-    if (!member->burns()) {
+  for (Member* member : members_)
+    if (member->burns(usec)) {
+      burning.push_back(member);
+      burners.push_back(member->burner_);
+    } else {
       member->release();
-      continue;
     }
-    burning.push_back(member);
-    burners.push_back(member->burner_);
-  }
   spread(burners, cpus_.size());
-  for (std::size_t i = 0; i < burning.size(); ++i) burning[i]->keep_on(std::move(burners[i].cpus));
+  for (std::size_t i = 0; i < burning.size(); ++i) {
+    const bool moved = burning[i]->burner_.cpus != burners[i].cpus;
+    // What it started while it was last looked at may have been missed: some are seen to again.
+    const bool again = (i + burning.size() - next_ % burning.size()) % burning.size() < kAgain;
+    if (moved || again) burning[i]->keep_on(std::move(burners[i].cpus));
+  }
+  next_ += kAgain;
 }
 
 bool Crowd::is_full() {
   Result<std::uint64_t> used = members_.front()->cgroup_.cpu_usec_of_all();
-  if (!used) return false;
-  const Spent now{.used = *used, .idle = idle_usec(cpus_)};
+  const std::optional<std::uint64_t> idle = idle_usec(cpus_);
+  if (!used || !idle) return false;
+  const Spent now{.used = *used, .idle = *idle};
   const Spent before = std::exchange(spent_, now).value_or(now);
   return now.used - before.used > now.idle - before.idle;
 }
@@ -105,16 +133,19 @@ Crowd::Member::~Member() {
   (void)cgroup_.set_share(jail::Cgroup::Share::usual);
 }
 
-bool Crowd::Member::burns() {
+bool Crowd::Member::burns(double usec) {
   Result<std::uint64_t> now = cgroup_.cpu_usec();
   if (!now) return false;
-  const std::uint64_t spent = *now - std::exchange(used_, *now).value_or(*now);
-  burner_.received += static_cast<double>(spent);
-  return spent >= kBurns;
+  const auto spent = static_cast<double>(*now - std::exchange(used_, *now).value_or(*now));
+  const double used = spent / usec;
+  burner_.received = kFade * burner_.received + spent;
+  // One that shares a processor would use more.
+  burner_.wants = std::min(burner_.width, 2 * used);
+  calm_looks_ = used < kBurns ? calm_looks_ + 1 : 0;
+  return burner_.cpus.empty() ? calm_looks_ == 0 : calm_looks_ < kCalmLooks;
 }
 
 void Crowd::Member::keep_on(std::vector<std::size_t> places) {
-  // Also when nothing changed: what was started while it was last looked at may have been missed.
   burner_.cpus = std::move(places);
   std::vector<int> cpus;
   for (const std::size_t place : burner_.cpus) cpus.push_back(crowd_.cpus_[place]);
@@ -132,8 +163,8 @@ void Crowd::Member::confine(const std::vector<int>& cpus) {
   CPU_ZERO(&set);
   for (const int cpu : cpus) CPU_SET(cpu, &set);
   Status done = cgroup_.confine(set);
-  if (done || !std::exchange(crowd_.can_confine_, false)) return;
-  log_warning("sessions that burn the processor are not kept apart: " + done.error().describe());
+  if (done || std::exchange(crowd_.told_, true)) return;
+  log_warning("a session that burns the processor is not kept apart: " + done.error().describe());
 }
 
 }  // namespace vitrine::keeper

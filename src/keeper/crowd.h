@@ -14,6 +14,8 @@
 
 #include <sched.h>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -37,14 +39,18 @@ class Crowd {
   // Null if the host gives no shares to sessions.
   std::unique_ptr<Member> add(jail::Cgroup& cgroup, std::uint32_t cpu_permille);
 
+  // Sessions used more of the machine than they left idle, at the last look.
+  bool full() const { return full_; }
+
  private:
-  void look_later();
+  void look_after(std::chrono::milliseconds time);
   void look();
-  bool is_full();  // since the last look sessions used more than they left
+  void keep_apart(double usec);  // that went by since the last look
+  bool is_full();                // since the last look sessions used more than they left
   void release_all();
 
   Loop& loop_;
-  std::vector<int> cpus_;  // that we may use
+  std::vector<int> cpus_;  // that we may use, at the last look
   std::list<Member*> members_;
   TimerId timer_ = 0;
   struct Spent {
@@ -52,7 +58,10 @@ class Crowd {
     std::uint64_t idle = 0;  // and by nobody
   };
   std::optional<Spent> spent_;  // at the last look; empty = nobody was there to look at
-  bool can_confine_ = true;
+  Clock::time_point last_look_{};
+  bool full_ = false;
+  std::size_t next_ = 0;  // whom to see to again
+  bool told_ = false;     // that confining is refused
 };
 
 class Crowd::Member {
@@ -65,8 +74,8 @@ class Crowd::Member {
 
  private:
   friend class Crowd;
-  // True if it used the processor since the last call.
-  bool burns();
+  // True if it used the processor in the last `usec` microseconds, or is believed to go on.
+  bool burns(double usec);
   void keep_on(std::vector<std::size_t> places);  // in Crowd::cpus_
   void release();
   void confine(const std::vector<int>& cpus);
@@ -74,6 +83,7 @@ class Crowd::Member {
   Crowd& crowd_;
   jail::Cgroup& cgroup_;
   std::optional<std::uint64_t> used_;  // microseconds, at the last look
+  int calm_looks_ = 0;                 // in a row
   Burner burner_;
 };
 

@@ -322,6 +322,12 @@ Result<wire::Used> Rooms::usage(const Room& room) const {
                     .memory_now_bytes = usage->memory_now_bytes.value_or(0)};
 }
 
+Result<std::uint64_t> Rooms::processor_time(const Room& room) const {
+  if (!room.shell->cgroup)
+    return Error{Code::unsupported, "this host gives no cgroups to measure with"};
+  return room.shell->cgroup->cpu_usec();
+}
+
 Status Rooms::freeze(Room& room, bool frozen) {
   if (!room.shell->cgroup)
     return Error{Code::unsupported, "this host gives no cgroups to freeze with"};

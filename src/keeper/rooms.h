@@ -92,8 +92,11 @@ class Rooms {
   // The kernel has killed something in it for want of memory.
   bool lost_to_memory(Room& room) const;
   Result<wire::Used> usage(const Room& room) const;
+  Result<std::uint64_t> processor_time(const Room& room) const;  // microseconds
   Status freeze(Room& room, bool frozen);
   void set_yielding(Room& room, bool yields);
+  // Sessions that yield use more of the machine than is left idle.
+  bool crowded() const { return crowd_.full(); }
 
   // Fills the pools; called once at the start, then by itself.
   void refill();

@@ -3,7 +3,9 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "keeper/log.h"
 #include "wire/signals.h"
@@ -16,6 +18,10 @@ constexpr std::chrono::milliseconds kGrace{1'000};  // from the interrupt to the
 // A session that used less of the processor than this in such a time is calm.
 constexpr std::chrono::milliseconds kCalmPeriod{100};
 constexpr std::uint64_t kCalmUsec = 10'000;
+constexpr std::uint64_t kStarvedUsec = 500;
+constexpr std::chrono::milliseconds kSweepPeriod{500};
+constexpr std::size_t kSweep = 32;  // sessions in a period
+constexpr double kBurns = 0.25;     // of a processor, with no execution that lasts
 
 Error no_such_session() {
   return Error{.code = Code::not_found,
@@ -99,6 +105,7 @@ bool Sessions::is_unwanted(const Session& session) const {
 
 void Sessions::leave(std::unique_ptr<Room> room, std::unique_ptr<Proxy> proxy,
                      std::function<void()> gone) {
+  rooms_.set_yielding(*room, false);
   if (!proxy) return rooms_.give_back(std::move(room), std::move(gone));
   room->lifetime = Lifetime::session;  // what had a network is not used again
   (void)rooms_.freeze(*room, false);   // v1 kills only what runs
@@ -158,7 +165,9 @@ void Sessions::move_in(Session& session, std::unique_ptr<Room> room) {
   session.death.reset();
   session.killing.reset();
   session.watched = 0;
+  session.swept_usec = 0;
   session.room = std::move(room);
+  sweep_later();
   session.room->on_death = [this, id](Death death) { worker_ended(id, death); };
   Display& display = session.room->shell->display;
   if (!display.used) display.geometry = session.request.display;
@@ -196,6 +205,7 @@ void Sessions::reset(const wire::Reset& request, std::uint64_t owner, Opened ope
     });
   };
   if (!proxy) return refresh();
+  rooms_.set_yielding(**kept, false);
   // The next one listens on the same port of the same namespace.
   (void)rooms_.freeze(**kept, false);
   egress_.close(std::move(proxy), refresh);
@@ -297,15 +307,42 @@ Status Sessions::unwatch(const wire::Unwatch& request) {
 // What an execution started may go on after it. Such a session yields until it is calm.
 void Sessions::look_for_calm(Session& session, std::uint64_t cpu_us) {
   if (!session.room || !session.room->yields) return;
-  Result<wire::Used> used = rooms_.usage(*session.room);
+  Result<std::uint64_t> used = rooms_.processor_time(*session.room);
   if (!used) return rooms_.set_yielding(*session.room, false);
-  if (cpu_us != 0 && used->cpu_us - cpu_us < kCalmUsec)
-    return rooms_.set_yielding(*session.room, false);
-  session.calm = loop_.after(kCalmPeriod, [this, id = session.id, before = used->cpu_us] {
+  // Where all want more than there is, one that is starved looks calm.
+  const std::uint64_t calm = rooms_.crowded() ? kStarvedUsec : kCalmUsec;
+  if (cpu_us != 0 && *used - cpu_us < calm) return rooms_.set_yielding(*session.room, false);
+  session.calm = loop_.after(kCalmPeriod, [this, id = session.id, before = *used] {
     Session& later = sessions_.at(id);
     later.calm = 0;
     look_for_calm(later, before);
   });
+}
+
+// Threads and processes may burn that no execution waits for. A few sessions at a time.
+void Sessions::sweep_later() {
+  if (sweep_ == 0 && !stopping_ && !sessions_.empty())
+    sweep_ = loop_.after(kSweepPeriod, [this] { sweep(); });
+}
+
+void Sessions::sweep() {
+  sweep_ = 0;
+  auto at = sessions_.upper_bound(last_swept_);
+  for (std::size_t i = 0; i < std::min(kSweep, sessions_.size()); ++i, ++at) {
+    if (at == sessions_.end()) at = sessions_.begin();
+    Session& session = at->second;
+    last_swept_ = session.id;
+    if (!session.room || session.room->yields || session.death) continue;
+    Result<std::uint64_t> used = rooms_.processor_time(*session.room);
+    if (!used) continue;
+    const auto now = Clock::now();
+    const std::chrono::duration<double, std::micro> time = now - std::exchange(session.swept, now);
+    const std::uint64_t before = std::exchange(session.swept_usec, *used);
+    if (before == 0 || static_cast<double>(*used - before) < kBurns * time.count()) continue;
+    rooms_.set_yielding(*session.room, true);
+    look_for_calm(session, 0);
+  }
+  sweep_later();
 }
 
 void Sessions::unwatch_now(Session& session) {
@@ -327,7 +364,7 @@ void Sessions::deadline_passed(std::uint64_t id) {
     // Without a client nobody has read that it yielded; the kernel knows what it is waiting for.
     if (!connected_(late.owner) && rooms_.waits_for_message(*late.room)) {
       late.watched = 0;
-      return;
+      return look_for_calm(late, 0);
     }
     late.killing = Cause::timeout;
     rooms_.kill_worker(*late.room);
@@ -433,6 +470,7 @@ std::vector<Fd> Sessions::meters(std::uint64_t id) const {
 
 void Sessions::stop() {
   stopping_ = true;
+  loop_.cancel(std::exchange(sweep_, 0));
   std::vector<std::uint64_t> ids;
   for (const auto& [id, session] : sessions_) ids.push_back(id);
   for (std::uint64_t id : ids) end(id, [](Status) {});

@@ -80,7 +80,9 @@ class Sessions {
     std::uint64_t watched = 0;          // execution
     std::uint64_t overdue = 0;          // execution whose time was up
     TimerId deadline = 0;
-    TimerId calm = 0;        // until it is known whether it still uses the processor
+    TimerId calm = 0;              // until it is known whether it still uses the processor
+    std::uint64_t swept_usec = 0;  // processor time at the last sweep; 0 = none yet
+    Clock::time_point swept{};
     bool announced = false;  // a client was told its number
     Done after_fill = {};    // it is to be ended as soon as it is made
     std::string layer = {};  // its packages, which it has after a reset too
@@ -102,6 +104,8 @@ class Sessions {
   void deadline_passed(std::uint64_t id);
   void unwatch_now(Session& session);
   void look_for_calm(Session& session, std::uint64_t cpu_us);
+  void sweep_later();
+  void sweep();
   Session* find(std::uint64_t id);
   Result<Session*> find_live(std::uint64_t id);
 
@@ -114,6 +118,8 @@ class Sessions {
   Connected connected_;
   std::uint64_t last_id_ = 0;
   bool stopping_ = false;
+  TimerId sweep_ = 0;
+  std::uint64_t last_swept_ = 0;  // session
   std::map<std::uint64_t, Session> sessions_;
 };
 

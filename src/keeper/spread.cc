@@ -9,14 +9,14 @@ namespace vitrine::keeper {
 
 namespace {
 
-constexpr double kEven = 0.01;
+constexpr double kEven = 0.15;  // processors; what is wanted is an estimate
 
 std::size_t count_of(const Burner& burner, std::size_t cpus) {
   return std::clamp<std::size_t>(static_cast<std::size_t>(std::ceil(burner.width)), 1, cpus);
 }
 
 double share_of(const Burner& burner) {
-  return burner.width / static_cast<double>(burner.cpus.size());
+  return burner.wants / static_cast<double>(burner.cpus.size());
 }
 
 bool is_on(const Burner& burner, std::size_t cpu) {
@@ -67,7 +67,7 @@ class Floor {
 
  private:
   std::vector<Burner>& burners_;
-  std::vector<double> crowd_;  // per processor: how many want it
+  std::vector<double> crowd_;  // per processor: how much of it is wanted
 };
 
 }  // namespace

@@ -9,12 +9,13 @@ namespace vitrine::keeper {
 
 struct Burner {
   double width = 1;               // processors it may use at once, by its limit
+  double wants = 1;               // that it would use if it could; at most its width
   double received = 0;            // processor time so far
   std::vector<std::size_t> cpus;  // where it is; empty = nowhere yet
 };
 
-// Places those that are nowhere, on as many processors as their width needs, and evens out how many
-// share a processor with as few moves as it takes. Where that cannot be even, one move at a call lets
+// Places those that are nowhere, on as many processors as their width needs, and evens out how much
+// is wanted of each processor with as few moves as it takes. Where that cannot be even, one move at a call lets
 // those that share take turns: whoever has received most goes where it is emptiest, and the one it
 // leaves has a processor for itself.
 void spread(std::vector<Burner>& burners, std::size_t cpus);

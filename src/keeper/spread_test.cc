@@ -51,15 +51,57 @@ TEST(Spread, FillsAProcessorThatBecameFree) {
   EXPECT_NE(burners[0].cpus, burners[1].cpus);
 }
 
+// A period on processors that share fairly, with burners that would use `demand` of one.
+void live(std::vector<Burner>& burners, const std::vector<double>& demand) {
+  std::map<std::size_t, std::vector<std::size_t>> on;
+  for (std::size_t i = 0; i < burners.size(); ++i) on[burners[i].cpus.front()].push_back(i);
+  for (auto& [cpu, guests] : on) {
+    std::ranges::sort(guests, {}, [&](std::size_t i) { return demand[i]; });
+    double left = 1;
+    for (std::size_t at = 0; at < guests.size(); ++at) {
+      const std::size_t i = guests[at];
+      const double used = std::min(demand[i], left / static_cast<double>(guests.size() - at));
+      left -= used;
+      burners[i].received += used;
+      burners[i].wants = std::min(burners[i].width, 2 * used);
+    }
+  }
+}
+
 TEST(Spread, LetsThoseThatShareTakeTurns) {
   std::vector<Burner> burners(3);
   for (int period = 0; period < 300; ++period) {
     spread(burners, 2);
-    const auto wanted = crowd(burners);
-    for (Burner& burner : burners) burner.received += 1 / wanted.at(burner.cpus.front());
+    live(burners, {1, 1, 1});
   }
   const auto [least, most] = std::ranges::minmax(burners, {}, &Burner::received);
   EXPECT_LT(most.received, 1.05 * least.received);
+}
+
+TEST(Spread, CountsWhatIsUsedAndNotHeads) {
+  std::vector<Burner> burners(4);
+  const std::vector<double> demand{1, 0.02, 1, 0.02};
+  for (int period = 0; period < 100; ++period) {
+    spread(burners, 2);
+    live(burners, demand);
+  }
+  EXPECT_GT(burners[0].received, 95);
+  EXPECT_GT(burners[2].received, 95);
+}
+
+TEST(Spread, LeavesNoProcessorToFewWhileOthersCrowd) {
+  std::vector<Burner> burners(9);
+  for (Burner& burner : burners) burner.cpus = {0};
+  for (int period = 0; period < 50; ++period) {
+    live(burners, std::vector<double>(9, 1));
+    spread(burners, 3);
+  }
+  std::map<std::size_t, int> heads;
+  for (const Burner& burner : burners) ++heads[burner.cpus.front()];
+  for (std::size_t cpu = 0; cpu < 3; ++cpu) {
+    EXPECT_GE(heads[cpu], 2) << cpu;
+    EXPECT_LE(heads[cpu], 4) << cpu;
+  }
 }
 
 TEST(Spread, MovesNoMoreThanOneForATurn) {

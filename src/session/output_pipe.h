@@ -42,10 +42,12 @@ class OutputPipe {
   // Lets the writer fill the pipe and wait.
   boost::asio::awaitable<void> look_away(std::chrono::milliseconds time) {
     watch_.release();
-    boost::asio::steady_timer pause(watch_.get_executor(), time);
-    boost::system::error_code failed;
-    co_await pause.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, failed));
-    if (pipe_) watch_.assign(pipe_.get(), failed);
+    while (pipe_ && !watch_.is_open()) {
+      boost::asio::steady_timer pause(watch_.get_executor(), time);
+      boost::system::error_code failed;
+      co_await pause.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, failed));
+      if (pipe_) watch_.assign(pipe_.get(), failed);  // fails where the kernel lacks memory: again
+    }
   }
 
   void close() {

@@ -410,7 +410,7 @@ Task<void> Session::flush(std::shared_ptr<Connection> connection) {
 
 // Takes the frames that are there, so many at most. False at the end of the stream or after a breach.
 bool Session::take_frames(Connection& connection, int most) {
-  static std::array<char, wire::kMaxFrame> datagram;
+  static std::array<char, wire::kMaxFrame> datagram;  // taking a frame never comes back here
   while (most > 0) {
     iovec space{.iov_base = datagram.data(), .iov_len = datagram.size()};
     msghdr header{};  // no room for descriptors: the kernel drops them, and says so

@@ -136,6 +136,13 @@ Status Channel::send(wire::Type type, std::uint64_t execution, std::string_view 
   return ok();
 }
 
+Status Channel::flush() {
+  const std::lock_guard lock(sending_);
+  frames_waiting_ = 0;
+  if (waiting_.empty()) return ok();
+  return send_datagram(socket_, std::exchange(waiting_, {}), {}, {});
+}
+
 Status Channel::send_ready() {
   const std::string payload =
       wire::Ready{.python = python_version, .last_execution = execution_}.encode();

@@ -40,6 +40,8 @@ class Channel {
   enum class When : std::uint8_t { now, with_next };
   Status send(wire::Type type, std::uint64_t execution, std::string_view payload,
               When when = When::now);
+  // What waits leaves now.
+  Status flush();
   Status send_ready();
   // Without waiting, and not remembered: where the socket is full, nobody misses it.
   void send_line(std::uint64_t execution, std::uint32_t line);

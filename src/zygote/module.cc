@@ -280,6 +280,16 @@ PyObject* py_send_result(PyObject*, PyObject* args) {
               last ? Channel::When::with_next : Channel::When::now);
 }
 
+PyObject* py_flush(PyObject*, PyObject*) {
+  if (raise_unless_worker() == nullptr) return nullptr;
+  Status sent;
+  Py_BEGIN_ALLOW_THREADS;
+  sent = channel->flush();
+  Py_END_ALLOW_THREADS;
+  if (!sent) return raise(sent.error());
+  Py_RETURN_NONE;
+}
+
 // send_error(id, name, value, traceback)
 PyObject* py_send_error(PyObject*, PyObject* args) {
   unsigned long long id = 0;
@@ -430,6 +440,7 @@ PyMethodDef methods[] = {
     {"serve_forks", py_serve_forks, METH_VARARGS, "Serve as a zygote; returns in each worker."},
     {"ready", py_ready, METH_NOARGS, "Tell the keeper that this worker is ready."},
     {"receive", py_receive, METH_NOARGS, "Wait for the client's next message."},
+    {"flush", py_flush, METH_NOARGS, "Send what waits for the end of the execution."},
     {"send_result", py_send_result, METH_VARARGS, "Send a MIME bundle."},
     {"send_error", py_send_error, METH_VARARGS, "Send an exception."},
     {"send_note", py_send_note, METH_VARARGS, "Send a remark."},

@@ -10,7 +10,7 @@ from ast import literal_eval
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from served import Server, Session
+from served import Server, Session, until
 
 SESSIONS = 50
 EXECUTIONS = 5
@@ -107,9 +107,7 @@ sorted(seen)
 
 
 def test_sessions_that_burn_stay_on_a_processor_while_the_machine_is_full(server: Server) -> None:
-    everywhere = sorted(os.sched_getaffinity(server.process.pid))
-    if len(everywhere) < 2 or server.info()["isolation"]["cpu"] != "cgroup":
-        pytest.skip("needs two processors and cgroups that share them")
+    everywhere = needs_processors(server)
     sessions = [server.create() for _ in range(2 * len(everywhere))]
 
     def burn(session: Session) -> set[tuple[int, ...]]:
@@ -127,3 +125,37 @@ def test_sessions_that_burn_stay_on_a_processor_while_the_machine_is_full(server
         refused = session.exec("os.sched_setaffinity(0, {0})").json
         assert refused["error"]["name"] == "PermissionError"
         session.call("DELETE")
+
+
+BURN_BEHIND = """
+import os, threading
+go = True
+def burn():
+    while go: pass
+threading.Thread(target=burn).start()
+"""
+
+
+def test_threads_that_burn_behind_an_execution_are_found(server: Server) -> None:
+    everywhere = needs_processors(server)
+    sessions = [server.create() for _ in range(2 * len(everywhere))]
+    for session in sessions:
+        session.run(BURN_BEHIND)
+
+    for session in sessions:
+        assert until(lambda one=session: places(one) < len(everywhere)), "it is never kept apart"
+        session.run("go = False")
+    for session in sessions:
+        assert until(lambda one=session: places(one) == len(everywhere)), "it never goes free"
+        session.call("DELETE")
+
+
+def places(session: Session) -> int:
+    return int(session.run("len(os.sched_getaffinity(0))")["results"][0]["text/plain"])
+
+
+def needs_processors(server: Server) -> list[int]:
+    everywhere = sorted(os.sched_getaffinity(server.process.pid))
+    if len(everywhere) < 2 or server.info()["isolation"]["cpu"] != "cgroup":
+        pytest.skip("needs two processors and cgroups that share them")
+    return everywhere
