@@ -159,7 +159,8 @@ class Front {
         recordings_(context.get_executor(), keeper_, store_, options_.data + "/recordings",
                     {.kept_bytes = options_.recordings_mb << 20}),
         judge_(context.get_executor(), registry_, std::move(rules)),
-        provisioner_(context.get_executor(), registry_, std::move(packages), std::move(layers)) {}
+        provisioner_(context.get_executor(), registry_, std::move(packages), std::move(layers)),
+        live_packages_(context.get_executor(), registry_, provisioner_) {}
 
   Status start();
   int exit_code() const { return exit_code_; }
@@ -187,6 +188,7 @@ class Front {
   api::Pictures pictures_{registry_};
   api::openenv::Judge judge_;
   session::Provisioner provisioner_;
+  session::LivePackages live_packages_;
   std::vector<std::unique_ptr<session::OwnedRegistry>> owned_;  // for adapters without identities
   api::Router router_;
   std::optional<api::PerIdentity> per_identity_;
@@ -269,7 +271,9 @@ void Front::add_routes(std::uint64_t capacity) {
         co_await exchange.respond(api::http::status::ok, "application/json",
                                   api::openapi_json(router_, kVersion));
       });
-  api::add_native_routes(router_, registry_, {.version = kVersion, .packages = &provisioner_});
+  api::add_native_routes(
+      router_, registry_,
+      {.version = kVersion, .packages = &provisioner_, .live_packages = &live_packages_});
   api::add_screen_routes(router_, registry_, pictures_);
   api::add_recording_routes(router_, registry_, recordings_);
   api::add_sandbox_vm_routes(router_, context_.get_executor(), registry_, recordings_, pictures_);
@@ -321,7 +325,7 @@ Status Front::start() {
   };
   registry_.on_wish = [this](std::shared_ptr<session::Session> session,
                              std::shared_ptr<session::Execution> execution, std::string wish) {
-    asio::co_spawn(context_, provisioner_.answer(session, execution, std::move(wish)),
+    asio::co_spawn(context_, live_packages_.answer(session, execution, std::move(wish)),
                    asio::detached);
   };
   registry_.network_for_sessions = options_.network == "on";
