@@ -148,11 +148,4 @@ class OwnedRegistry final : public Registry {
 std::string new_id();  // 128 random bits as 32 hex digits
 std::string now_rfc3339();
 
-// The smallest zygote that covers what the code seems to import. A guess only costs time.
-Variant variant_for(const std::string& code);
-
-// A session's spec as the store keeps it, and back.
-std::string spec_to_json(const SessionSpec& spec);
-SessionSpec spec_from_json(const std::string& json);
-
 }  // namespace vitrine::session
