@@ -31,6 +31,7 @@
 #include "app/tokens.h"
 #include "app/version.h"
 #include "base/sha256.h"
+#include "session/stamps.h"
 
 namespace vitrine::app {
 
@@ -189,7 +190,6 @@ class Front {
   api::openenv::Judge judge_;
   session::Provisioner provisioner_;
   session::LivePackages live_packages_;
-  std::vector<std::unique_ptr<session::OwnedRegistry>> owned_;  // for adapters without identities
   api::Router router_;
   std::optional<api::PerIdentity> per_identity_;
   api::Metrics metrics_;
@@ -277,13 +277,12 @@ void Front::add_routes(std::uint64_t capacity) {
   api::add_screen_routes(router_, registry_, pictures_);
   api::add_recording_routes(router_, registry_, recordings_);
   api::add_sandbox_vm_routes(router_, context_.get_executor(), registry_, recordings_, pictures_);
-  per_identity_.emplace(
-      router_, server_->identities().all(),
-      [this, capacity](api::Router& router, const Identity& identity) {
-        auto executor = context_.get_executor();
-        owned_.push_back(std::make_unique<session::OwnedRegistry>(executor, registry_, identity));
-        api::openenv::add_routes(router, executor, *owned_.back(), judge_, {.capacity = capacity});
-      });
+  per_identity_.emplace(router_, server_->identities().all(),
+                        [this, capacity](api::Router& router, const Identity& identity) {
+                          api::openenv::add_routes(router, context_.get_executor(), registry_,
+                                                   judge_,
+                                                   {.owner = identity, .capacity = capacity});
+                        });
 }
 
 Status Front::start() {

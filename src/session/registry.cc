@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/registry.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <boost/algorithm/string/join.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/json.hpp>
-#include <ctime>
 #include <map>
 
 #include "packages/requirements.h"
+#include "session/stamps.h"
 
 namespace vitrine::session {
 
@@ -30,10 +28,6 @@ std::string death_json(const Death& death) {
   return json::serialize(json::object{{"cause", to_string(death.cause)}, {"code", death.code}});
 }
 
-std::uint64_t own_limit(const ExecRequest& request) {
-  return request.timeout ? static_cast<std::uint64_t>(request.timeout->count()) : 0;
-}
-
 Error not_found() {
   return Error{.code = Code::not_found,
                .message = "there is no such session",
@@ -42,32 +36,9 @@ Error not_found() {
 
 }  // namespace
 
-std::string new_id() {
-  std::array<unsigned char, 16> random{};
-  (void)!::getrandom(random.data(), random.size(), 0);
-  std::string id;
-  for (unsigned char byte : random) {
-    id += "0123456789abcdef"[byte >> 4];
-    id += "0123456789abcdef"[byte & 15];
-  }
-  return id;
-}
-
-std::string now_rfc3339() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  tm parts{};
-  ::gmtime_r(&now.tv_sec, &parts);
-  std::array<char, 40> text{};
-  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::array<char, 8> millis{};
-  std::snprintf(millis.data(), millis.size(), ".%03ldZ", now.tv_nsec / 1'000'000 % 1000);
-  return std::string(text.data(), size) + millis.data();
-}
-
 Registry::Registry(asio::any_io_executor executor, backend::KeeperLink& keeper, store::Store& store,
                    std::function<std::string(const ExecRecord&)> to_json)
-    : executor_(executor), keeper_(keeper), store_(store), to_json_(std::move(to_json)) {}
+    : executor_(executor), keeper_(keeper), store_(store), history_(store, std::move(to_json)) {}
 
 Journal Registry::journal() {
   return {[this](const std::string& owner) -> Status {
@@ -75,7 +46,7 @@ Journal Registry::journal() {
             accounts_.execution_begins(owner);
             return ok();
           },
-          [this](Execution& execution) { begun(execution); },
+          [this](Execution& execution) { history_.begun(execution, keep(execution)); },
           [this](Execution& execution) { ended(execution); },
           [this](const std::string& session, const NetworkEntry& entry) {
             ++counters_.network[static_cast<std::size_t>(entry.decision)];
@@ -91,41 +62,16 @@ Journal Registry::journal() {
           }};
 }
 
-void Registry::begun(Execution& execution) {
-  if (execution.record.id.empty()) execution.record.id = new_id();
-  execution.record.started_at = now_rfc3339();
-  if (!is_kept(execution)) return;
-  Status stored = store_.begin_execution({.id = execution.record.id,
-                                          .session = execution.record.session,
-                                          .number = execution.number,
-                                          .code = execution.record.code,
-                                          .started_at = execution.record.started_at,
-                                          .state = "running",
-                                          .record = "",
-                                          .limit_ms = own_limit(execution.request)});
-  if (!stored) execution.add_note("this execution could not be stored: " + stored.error().message);
-}
-
 // The history of a one-shot could never be asked for: its session is gone with the answer.
-bool Registry::is_kept(const Execution& execution) const {
+History::Keep Registry::keep(const Execution& execution) const {
   auto found = sessions_.find(execution.record.session);
-  return found == sessions_.end() || is_stored(found->second->spec);
+  return found == sessions_.end() || is_stored(found->second->spec) ? History::Keep::yes
+                                                                    : History::Keep::no;
 }
 
 void Registry::ended(Execution& execution) {
-  if (execution.record.id.empty()) execution.record.id = new_id();
   ++counters_.outcomes[static_cast<std::size_t>(execution.record.outcome)];
-  if (is_kept(execution)) {
-    // Pictures on the way are for whoever asked: too large for a history.
-    auto frames = std::exchange(execution.record.frames, {});
-    const bool wanted = std::exchange(execution.record.wants_frames, false);
-    Status stored = store_.finish_execution(execution.record.id, to_json_(execution.record));
-    execution.record.frames = std::move(frames);
-    execution.record.wants_frames = wanted;
-    if (!stored)
-      execution.record.notes.push_back("this result could not be stored: " +
-                                       stored.error().message);
-  }
+  history_.ended(execution, keep(execution));
   if (on_finished) on_finished(execution.record);
 }
 
@@ -469,24 +415,6 @@ Task<Status> Registry::adopt(std::string keeper_instance) {
   // What is left was never acknowledged to anybody.
   for (const auto& [orphan, entry] : alive) keeper_.post(wire::End{orphan});
   co_return ok();
-}
-
-OwnedRegistry::OwnedRegistry(asio::any_io_executor executor, Registry& whole, Identity owner)
-    : Registry(std::move(executor), whole.keeper(), whole.store(), nullptr),
-      whole_(whole),
-      owner_(std::move(owner)) {}
-
-Task<Result<std::shared_ptr<Session>>> OwnedRegistry::create(SessionSpec spec) {
-  spec.owner = owner_.name;
-  co_return co_await whole_.create(std::move(spec));
-}
-
-Task<Status> OwnedRegistry::end(std::shared_ptr<Session> session) {
-  co_return co_await whole_.end(std::move(session));
-}
-
-std::size_t OwnedRegistry::count() const {
-  return owner_.is_named() ? whole_.list(owner_).size() : whole_.count();
 }
 
 }  // namespace vitrine::session
