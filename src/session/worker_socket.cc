@@ -68,7 +68,7 @@ asio::awaitable<bool> WorkerSocket::readable() {
 }
 
 Result<bool> WorkerSocket::take(int most, const std::function<void(const wire::Message&)>& show) {
-  static std::array<char, wire::kMaxFrame> datagram;
+  static std::array<char, wire::kMaxFrame> datagram;  // showing a message never comes back here
   while (most > 0) {
     iovec space{.iov_base = datagram.data(), .iov_len = datagram.size()};
     msghdr header{};  // no room for descriptors: the kernel drops them, and says so
