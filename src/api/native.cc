@@ -390,7 +390,8 @@ void add_native_routes(Router& router, session::Registry& registry, const Native
   add(verb::post, "/v1/sessions/{id}/reset", "A fresh process under the same id", &Native::reset);
   add(verb::post, "/v1/run", "Create, execute, end", &Native::run);
   add(verb::get, "/v1/info", "Version, isolation, limits", &Native::info);
-  if (config.packages != nullptr) add_package_routes(router, registry, *config.packages);
+  if (config.packages != nullptr)
+    add_package_routes(router, registry, *config.packages, *config.live_packages);
   add_file_routes(router, registry, config.max_upload);
 }
 

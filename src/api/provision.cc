@@ -8,6 +8,7 @@
 
 namespace vitrine::api {
 
+using session::LivePackages;
 using session::PackageWish;
 using session::Provided;
 using session::Provisioner;
@@ -25,8 +26,9 @@ std::string progress_line(const std::string& text) {
 
 // The session that gets it, if it lives already, and the turn to add to it.
 struct ForSession {
+  LivePackages* live = nullptr;
   std::shared_ptr<session::Session> session = {};
-  std::shared_ptr<Provisioner::Turn>* turn = nullptr;
+  std::shared_ptr<LivePackages::Turn>* turn = nullptr;
 };
 
 // Waits for it and for the client's leaving at once; none once the client is gone.
@@ -48,7 +50,7 @@ Task<std::optional<Provided>> provided_or_gone(Exchange& exchange, Streamed& str
                       std::shared_ptr<session::Changes> change) -> Task<Provided> {
     Provided result;
     if (to.session)
-      result = co_await from->provide_for(to.session, std::move(what), std::move(tell), to.turn);
+      result = co_await to.live->provide_for(to.session, std::move(what), std::move(tell), to.turn);
     else result = co_await from->provide(std::move(what), std::move(tell));
     *end = true;
     change->tell();
@@ -170,7 +172,7 @@ Task<std::optional<json::object>> small_body(Exchange& exchange) {
 
 // Makes a layer, or (with a session) adds it to that one.
 Task<void> warm(Exchange& exchange, session::Registry& registry, Provisioner& packages,
-                std::shared_ptr<session::Session> session) {
+                LivePackages& live, std::shared_ptr<session::Session> session) {
   std::optional<json::object> body = co_await small_body(exchange);
   if (!body) co_return;
   session::SessionSpec spec;
@@ -180,8 +182,8 @@ Task<void> warm(Exchange& exchange, session::Registry& registry, Provisioner& pa
   PackageWish wish = wish_of(spec);
   wish.owner = exchange.identity->name;
   Streamed streamed(exchange);
-  std::shared_ptr<Provisioner::Turn> turn;  // until the layer is there
-  ForSession of{session, &turn};
+  std::shared_ptr<LivePackages::Turn> turn;  // until the layer is there
+  ForSession of{&live, session, &turn};
   std::optional<Provided> provided =
       co_await provided_or_gone(exchange, streamed, packages, std::move(wish), of);
   if (!provided) co_return;
@@ -228,19 +230,20 @@ Task<void> prune(Exchange& exchange, Provisioner& packages) {
 
 }  // namespace
 
-void add_package_routes(Router& router, session::Registry& registry, Provisioner& packages) {
+void add_package_routes(Router& router, session::Registry& registry, Provisioner& packages,
+                        LivePackages& live) {
   using http::verb;
   router.add({verb::get, "/v1/packages", "Installed package layers", Access::overview,
               [&](Exchange& exchange) { return list_layers(exchange, registry, packages); }});
-  router.add({verb::post, "/v1/packages", "Install packages before a session needs them",
-              Access::overview,
-              [&](Exchange& exchange) { return warm(exchange, registry, packages, nullptr); }});
+  router.add(
+      {verb::post, "/v1/packages", "Install packages before a session needs them", Access::overview,
+       [&](Exchange& exchange) { return warm(exchange, registry, packages, live, nullptr); }});
   router.add({verb::post, "/v1/packages/prune", "Remove layers that no session uses",
               Access::overview, [&](Exchange& exchange) { return prune(exchange, packages); }});
   router.add({verb::post, "/v1/sessions/{id}/packages", "Add packages to a live session",
               Access::ordinary, [&](Exchange& exchange) -> Task<void> {
                 std::shared_ptr<session::Session> session = co_await session_of(exchange, registry);
-                if (session) co_await warm(exchange, registry, packages, session);
+                if (session) co_await warm(exchange, registry, packages, live, session);
               }});
 }
 

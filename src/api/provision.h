@@ -5,7 +5,7 @@
 
 #include "api/problem.h"
 #include "api/router.h"
-#include "session/provision.h"
+#include "session/live_packages.h"
 
 namespace vitrine::api {
 
@@ -35,7 +35,7 @@ class Streamed {
 Task<bool> provide(Exchange& exchange, Streamed& streamed, session::Provisioner* provisioner,
                    session::SessionSpec& spec);
 
-void add_package_routes(Router& router, session::Registry& registry,
-                        session::Provisioner& packages);
+void add_package_routes(Router& router, session::Registry& registry, session::Provisioner& packages,
+                        session::LivePackages& live);
 
 }  // namespace vitrine::api

@@ -1,526 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/server.h"
 
-#include <sys/socket.h>
-
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/websocket/rfc6455.hpp>
 
-#include "api/problem.h"
-#include "api/target.h"
+#include "api/connection.h"
 #include "api/websocket_stream.h"
-#include "base/base64.h"
 
 namespace vitrine::api {
 
-namespace beast = boost::beast;
 using asio::ip::tcp;
 using boost::system::error_code;
 
 namespace {
 
-constexpr std::size_t kMaxHeader = 16 * 1024;
-constexpr std::chrono::seconds kHeaderTime{10};
-constexpr std::chrono::seconds kIdleTime{60};
-constexpr std::chrono::seconds kBodyTime{30};  // without a byte of progress
-constexpr std::size_t kBodyRate = 1024;        // bytes per second at least, beyond that time
-constexpr std::chrono::seconds kWriteTime{60};
-// A client that is refused while it sends would find a reset in place of its answer, if we closed at
-// once: so much more is read and thrown away.
-constexpr std::chrono::seconds kLingerTime{2};
-constexpr std::size_t kLingerBytes = 64u << 20;
-constexpr std::size_t kPart = 64 * 1024;
-
 auto token_of(error_code& failed) { return asio::redirect_error(asio::use_awaitable, failed); }
 
-std::string names_of(const std::vector<http::verb>& verbs) {
-  std::string list;
-  for (http::verb verb : verbs) {
-    list += (list.empty() ? "" : ", ") + std::string(http::to_string(verb));
-    if (verb == http::verb::get) list += ", HEAD";
-  }
-  return list;
-}
-
 }  // namespace
-
-// One connection; it is the Exchange of whichever request is on.
-class Connection final : public Exchange {
- public:
-  Connection(Server& server, tcp::socket socket) : server_(server), stream_(std::move(socket)) {}
-
-  Task<void> run();
-
-  std::string header(std::string_view name) const override {
-    return std::string(parser_->get()[std::string(name)]);
-  }
-  std::optional<std::uint64_t> body_size() const override {
-    auto size = parser_->content_length();
-    return size ? std::optional<std::uint64_t>(*size) : std::nullopt;
-  }
-  Task<Result<std::string>> body(std::size_t limit) override;
-  Task<Result<std::string>> body_part() override;
-  Task<void> respond(http::status status, std::string_view type, std::string body,
-                     std::vector<Header> headers) override;
-  Task<void> stream(http::status status, std::string_view type, std::optional<std::uint64_t> size,
-                    std::vector<Header> headers) override;
-  Task<bool> write(std::string_view part) override;
-  Task<void> finish() override;
-  Task<void> gone() override;
-  bool responded() const override { return status_ != 0; }
-  bool wants_websocket() const override { return beast::websocket::is_upgrade(parser_->get()); }
-  Task<std::shared_ptr<WebSocket>> upgrade(std::size_t max_message) override;
-
- private:
-  using Parser = http::request_parser<http::buffer_body>;
-
-  Task<bool> read_header();
-  Task<void> answer();
-  std::optional<Problem> refuse_form(const std::optional<Target>& target) const;
-  std::optional<Problem> refuse_sender(const Router::Match& match);
-  const Identity* identify() const;
-  std::string start_line(http::status status, std::string_view type,
-                         const std::vector<Header>& headers) const;
-  Task<bool> send(std::string_view bytes);
-  Task<void> linger();
-
-  Server& server_;
-  beast::tcp_stream stream_;
-  // Bounds what the parser keeps until it understands it: trailers too, of which fields over 64 KiB
-  // would make it throw where nobody catches.
-  beast::flat_buffer buffer_{kPart};
-  std::optional<Parser> parser_;
-  int status_ = 0;
-  bool chunked_ = false;
-  bool complete_ = false;  // the answer is whole
-  bool keep_ = true;
-  bool alive_ = true;
-  bool head_ = false;
-  bool waits_for_continue_ = false;  // the client sends its body when it is told to
-  std::size_t body_bytes_ = 0;       // of this request, so far
-  std::chrono::steady_clock::time_point body_began_;
-  bool unread_ = false;                         // it was answered before all it sent was read
-  std::shared_ptr<WebSocketStream> websocket_;  // it is one now
-};
-
-Task<bool> Connection::read_header() {
-  parser_.emplace();
-  parser_->header_limit(kMaxHeader);
-  parser_->body_limit(boost::none);
-  // A new connection must speak soon; one that is kept may be silent for longer.
-  if (buffer_.size() == 0) {
-    stream_.expires_after(kIdleTime);
-    error_code failed;
-    const auto space = buffer_.prepare(kPart);
-    const std::size_t got = co_await stream_.async_read_some(space, token_of(failed));
-    if (failed) co_return false;
-    buffer_.commit(got);
-  }
-  stream_.expires_after(kHeaderTime);
-  error_code failed;
-  co_await http::async_read_header(stream_, buffer_, *parser_, token_of(failed));
-  if (!failed) co_return true;
-  if (failed == http::error::end_of_stream || failed == beast::error::timeout) co_return false;
-  method = http::verb::unknown;
-  keep_ = false;
-  head_ = false;
-  status_ = 0;
-  unread_ = true;
-  const bool large = failed == http::error::header_limit;
-  const http::status status =
-      large ? http::status::request_header_fields_too_large : http::status::bad_request;
-  co_await api::respond(*this, make_problem(status, large ? "header_too_large" : "bad_request",
-                                            "the request is not valid HTTP: " + failed.message(),
-                                            "send a well-formed HTTP/1.1 request"));
-  co_return false;
-}
-
-// Which identity the request's credentials name. None given = anonymous, nobody's = null.
-const Identity* Connection::identify() const {
-  const Identities& known = server_.config_.identities;
-  const std::string given = header("Authorization");
-  constexpr std::string_view kBearer = "Bearer ";
-  constexpr std::string_view kBasic = "Basic ";
-  if (given.starts_with(kBearer)) return known.find(std::string_view(given).substr(kBearer.size()));
-  if (given.starts_with(kBasic)) {  // credentials in a URL: any user name, the token as password
-    const std::string decoded = from_base64(std::string_view(given).substr(kBasic.size()));
-    const std::size_t colon = decoded.find(':');
-    if (colon == std::string::npos) return known.find(decoded);
-    const std::string_view user = std::string_view(decoded).substr(0, colon);
-    const std::string_view password = std::string_view(decoded).substr(colon + 1);
-    return known.find(password.empty() ? user : password);
-  }
-  const std::string plain = header("X-Vitrine-Token");
-  if (!plain.empty()) return known.find(plain);
-  return given.empty() ? &known.anonymous() : nullptr;
-}
-
-// What is wrong with the request whoever sends it. Where it ends is then not for sure, so that nothing
-// after it is believed.
-std::optional<Problem> Connection::refuse_form(const std::optional<Target>& target) const {
-  const ServerConfig& config = server_.config_;
-  const auto& request = parser_->get();
-  if (request.count(http::field::host) != 1 && request.version() >= 11)
-    return Problem{.status = http::status::bad_request,
-                   .code = "bad_host",
-                   .detail = "the request has no single Host header",
-                   .remedy = "send exactly one"};
-  // The absolute form names a host too, and that one counts; both must be ours.
-  const bool foreign = target && !target->authority.empty() && !config.hosts.empty() &&
-                       !config.hosts.contains(target->authority);
-  if (foreign ||
-      (!config.hosts.empty() && !config.hosts.contains(std::string(request[http::field::host]))))
-    return Problem{.status = http::status::misdirected_request,
-                   .code = "wrong_host",
-                   .detail = "this server does not go by that name",
-                   .remedy = "use the address that the server printed when it started"};
-  const std::string origin(request[http::field::origin]);
-  if (!origin.empty()) {
-    const std::string own = "http://" + std::string(request[http::field::host]);
-    if (origin != own && origin != "https://" + std::string(request[http::field::host]))
-      return Problem{.status = http::status::forbidden,
-                     .code = "foreign_origin",
-                     .detail = "pages of other origins may not use this server",
-                     .remedy = "call it from a program, or from its own pages"};
-  }
-  const std::size_t codings = request.count(http::field::transfer_encoding);
-  const std::size_t lengths = request.count(http::field::content_length);
-  if (codings > 0 && lengths > 0)
-    return Problem{.status = http::status::bad_request,
-                   .code = "ambiguous_length",
-                   .detail = "both Content-Length and Transfer-Encoding are given",
-                   .remedy = "send one of them"};
-  const std::string length(request[http::field::content_length]);
-  if (lengths > 1 || (lengths == 1 && length.find_first_not_of("0123456789") != length.npos))
-    return Problem{.status = http::status::bad_request,
-                   .code = "ambiguous_length",
-                   .detail = "there is more than one Content-Length",
-                   .remedy = "send one, with one number"};
-  const std::string coding(request[http::field::transfer_encoding]);
-  if (codings > 1 || (codings == 1 && !beast::iequals(coding, "chunked")))
-    return Problem{.status = http::status::bad_request,
-                   .code = "bad_transfer_encoding",
-                   .detail = "the only transfer encoding known here is chunked",
-                   .remedy = "send Content-Length, or Transfer-Encoding: chunked"};
-  return std::nullopt;
-}
-
-std::optional<Problem> Connection::refuse_sender(const Router::Match& match) {
-  const ServerConfig& config = server_.config_;
-  const Access access = match.route == nullptr ? Access::ordinary : match.route->access;
-  const bool needed =
-      access == Access::listing || (access != Access::open && config.token_everywhere);
-  const Identity* asks = identify();
-  const bool anonymous = asks == nullptr || asks->name.empty();
-  // Where tokens tell tenants apart, a wrong one is a mistake, even where none is needed: what it
-  // makes would belong to nobody.
-  const bool mistaken = asks == nullptr && access != Access::open && config.identities.has_named();
-  if ((needed && anonymous) || mistaken)
-    return Problem{.status = http::status::unauthorized,
-                   .code = "token_needed",
-                   .detail = mistaken ? "this token is not known here" : "this needs a token",
-                   .remedy =
-                       "send Authorization: Bearer TOKEN; the owner's token is in the file `token` "
-                       "of the server's data directory"};
-  identity = anonymous ? &config.identities.anonymous() : asks;
-  if (access == Access::overview && identity->is_named())
-    return Problem{.status = http::status::forbidden,
-                   .code = "owner_only",
-                   .detail = "this tells about all who use the server",
-                   .remedy = "ask the server's owner; GET /v1/sessions lists your own sessions"};
-  return std::nullopt;
-}
-
-Task<void> Connection::answer() {
-  const auto& request = parser_->get();
-  keep_ = request.keep_alive() && !server_.stopping_;
-  method = request.method();
-  head_ = method == http::verb::head;
-  status_ = 0;
-  chunked_ = false;
-  complete_ = false;
-  session_id.clear();
-  execution_id.clear();
-  identity = nullptr;
-  std::optional<Target> target = parse_target(request.target());
-  path = target ? std::move(target->path) : "";
-  query = target ? std::move(target->query) : std::map<std::string, std::string>{};
-  Router::Match match;
-  if (target) match = server_.router_.find(method, path);
-  const auto begun = std::chrono::steady_clock::now();
-  ++server_.busy_;
-  std::optional<Problem> problem = refuse_form(target);
-  const bool doubtful = problem.has_value();
-  if (doubtful) keep_ = false;
-  else problem = refuse_sender(match);
-  if (!problem && !target)
-    problem = Problem{.status = http::status::bad_request,
-                      .code = "bad_path",
-                      .detail = "the path or the query is not well-formed",
-                      .remedy = "encode them as RFC 3986 says: % as %25, no NUL"};
-  if (!problem && match.route == nullptr) {
-    problem = not_found();
-    if (!match.allowed.empty())
-      problem = Problem{.status = http::status::method_not_allowed,
-                        .code = "method_not_allowed",
-                        .detail = "this address does not take that method",
-                        .remedy = "use " + names_of(match.allowed) + "; see /openapi.json",
-                        .headers = {{"Allow", names_of(match.allowed)}}};
-  }
-  body_bytes_ = 0;
-  waits_for_continue_ = request.version() >= 11 && beast::iequals(header("Expect"), "100-continue");
-  if (problem) {
-    keep_ = keep_ && parser_->is_done();
-    co_await api::respond(*this, *problem);
-  } else {
-    parameters = std::move(match.parameters);
-    try {
-      co_await match.route->handler(*this);
-    } catch (const std::exception&) {
-      alive_ = alive_ && !responded();
-    }
-    if (!responded())
-      co_await api::respond(*this, make_problem(http::status::internal_server_error, "internal",
-                                                "the server made a mistake",
-                                                "try again; the server's log says more"));
-  }
-  if (websocket_) {
-    websocket_->begin_close(WebSocket::Close::normal, "");
-    server_.websockets_.erase(websocket_.get());
-  } else {
-    --server_.busy_;
-  }
-  // An unread body would be taken for the next request.
-  if (!complete_ || !parser_->is_done()) keep_ = false;
-  unread_ = doubtful || !parser_->is_done() || (!keep_ && buffer_.size() > 0);
-  server_.log_(
-      {.method = method,
-       .route = match.route == nullptr ? std::string_view{} : match.route->pattern,
-       .status = status_,
-       .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count(),
-       .session = session_id,
-       .execution = execution_id});
-}
-
-Task<void> Connection::run() {
-  error_code ignored;
-  stream_.socket().set_option(tcp::no_delay(true), ignored);
-  while (alive_ && co_await read_header()) {
-    co_await answer();
-    if (!keep_) break;
-  }
-  if (websocket_) co_return;  // has the socket
-  stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-  if (alive_ && unread_) co_await linger();
-}
-
-Task<void> Connection::linger() {
-  std::string block(kPart, '\0');
-  stream_.expires_after(kLingerTime);
-  error_code failed;
-  for (std::size_t total = 0; !failed && total < kLingerBytes;)
-    total += co_await stream_.async_read_some(asio::buffer(block), token_of(failed));
-}
-
-Task<Result<std::string>> Connection::body_part() {
-  if (parser_->is_done()) co_return std::string();
-  if (std::exchange(waits_for_continue_, false) && !co_await send("HTTP/1.1 100 Continue\r\n\r\n"))
-    co_return Error{.code = Code::unavailable,
-                    .message = "the client left",
-                    .remedy = "send the request again"};
-  if (body_bytes_ == 0) body_began_ = std::chrono::steady_clock::now();
-  for (;;) {
-    std::string part(kPart, '\0');
-    auto& body = parser_->get().body();
-    body.data = part.data();
-    body.size = part.size();
-    const auto paced = body_began_ + kBodyTime + std::chrono::seconds(body_bytes_ / kBodyRate);
-    stream_.expires_at(std::min(std::chrono::steady_clock::now() + kBodyTime, paced));
-    error_code failed;
-    co_await http::async_read_some(stream_, buffer_, *parser_, token_of(failed));
-    if (failed == http::error::need_buffer) failed = {};
-    if (failed) {
-      keep_ = false;
-      if (failed == beast::error::timeout)
-        co_return Error{.code = Code::timed_out,
-                        .message = "the body did not arrive in time",
-                        .remedy =
-                            "send the request again, with no pause of 30 s within it and no "
-                            "slower than 1 KiB per second"};
-      co_return Error{.code = Code::invalid_argument,
-                      .message = "the body is not well-formed: " + failed.message(),
-                      .remedy = "send as many bytes as Content-Length says, or well-formed chunks"};
-    }
-    part.resize(part.size() - body.size);
-    body_bytes_ += part.size();
-    if (!part.empty() || parser_->is_done()) co_return part;
-  }
-}
-
-namespace {
-
-Error too_large() {
-  return Error{.code = Code::over_limit,
-               .message = "the body is too large",
-               .remedy = "send less, or upload it as a file"};
-}
-
-}  // namespace
-
-Task<Result<std::string>> Connection::body(std::size_t limit) {
-  if (auto size = body_size(); size && *size > limit) co_return too_large();
-  std::string whole;
-  for (;;) {
-    Result<std::string> part = co_await body_part();
-    if (!part) co_return std::move(part.error());
-    if (part->empty()) co_return whole;
-    if (whole.size() + part->size() > limit) co_return too_large();
-    whole += *part;
-  }
-}
-
-std::string Connection::start_line(http::status status, std::string_view type,
-                                   const std::vector<Header>& headers) const {
-  std::string out = "HTTP/1.1 " + std::to_string(static_cast<int>(status)) + " " +
-                    std::string(http::obsolete_reason(status)) + "\r\n";
-  if (!type.empty()) out += "Content-Type: " + std::string(type) + "\r\n";
-  // A page of ours inside a foreign one could be clicked without being seen.
-  if (type.starts_with("text/html"))
-    out += "X-Frame-Options: DENY\r\nContent-Security-Policy: frame-ancestors 'none'\r\n";
-  for (const auto& [name, value] : headers) {
-    if (value.find_first_of("\r\n") != std::string::npos) continue;
-    out += name + ": " + value + "\r\n";
-  }
-  if (!keep_) out += "Connection: close\r\n";
-  return out;
-}
-
-Task<bool> Connection::send(std::string_view bytes) {
-  stream_.expires_after(kWriteTime);
-  error_code failed;
-  co_await asio::async_write(stream_, asio::buffer(bytes), token_of(failed));
-  if (failed) alive_ = keep_ = false;
-  co_return !failed;
-}
-
-Task<void> Connection::respond(http::status status, std::string_view type, std::string body,
-                               std::vector<Header> headers) {
-  if (responded()) co_return;
-  // An unread body cannot be followed by another request.
-  if (parser_ && !parser_->is_done()) keep_ = false;
-  status_ = static_cast<int>(status);
-  std::string out = start_line(status, type, headers);
-  if (status != http::status::no_content)
-    out += "Content-Length: " + std::to_string(body.size()) + "\r\n";
-  out += "\r\n";
-  if (!head_) out += body;
-  complete_ = co_await send(out);
-}
-
-Task<void> Connection::stream(http::status status, std::string_view type,
-                              std::optional<std::uint64_t> size, std::vector<Header> headers) {
-  if (responded()) co_return;
-  if (parser_ && !parser_->is_done()) keep_ = false;
-  status_ = static_cast<int>(status);
-  chunked_ = !size;
-  if (chunked_ && parser_->get().version() < 11) {
-    chunked_ = false;
-    keep_ = false;
-  }
-  std::string out = start_line(status, type, headers);
-  if (size) out += "Content-Length: " + std::to_string(*size) + "\r\n";
-  if (chunked_) out += "Transfer-Encoding: chunked\r\n";
-  co_await send(out + "\r\n");
-}
-
-Task<bool> Connection::write(std::string_view part) {
-  if (!alive_) co_return false;
-  if (part.empty() || head_) co_return true;
-  if (!chunked_) co_return co_await send(part);
-  char size[20];
-  const int digits = std::snprintf(size, sizeof size, "%zx\r\n", part.size());
-  std::string out(size, static_cast<std::size_t>(digits));
-  out += part;
-  out += "\r\n";
-  co_return co_await send(out);
-}
-
-Task<void> Connection::finish() {
-  complete_ = alive_ && (!chunked_ || head_ || co_await send("0\r\n\r\n"));
-}
-
-Task<std::shared_ptr<WebSocket>> Connection::upgrade(std::size_t max_message) {
-  if (responded()) co_return nullptr;
-  if (!wants_websocket() || buffer_.size() > 0) {
-    if (buffer_.size() > 0) keep_ = false;  // what came early may be frames, not a request
-    const std::vector<Header> headers{{"Upgrade", "websocket"}, {"Connection", "Upgrade"}};
-    Problem problem = make_problem(http::status::upgrade_required, "websocket_needed",
-                                   "this address speaks WebSocket only",
-                                   "send a WebSocket handshake, and nothing before its answer");
-    problem.headers = headers;
-    co_await api::respond(*this, problem);
-    co_return nullptr;
-  }
-  const http::request<http::empty_body> request(parser_->get().base());
-  keep_ = alive_ = false;
-  status_ = static_cast<int>(http::status::switching_protocols);
-  auto websocket = std::make_shared<WebSocketStream>(std::move(stream_), max_message);
-  if (!co_await websocket->accept(request)) co_return nullptr;
-  complete_ = true;
-  // Those who stop the server do not wait for it to end by itself.
-  --server_.busy_;
-  websocket_ = websocket;
-  server_.websockets_.emplace(websocket.get(), identity);
-  co_return websocket;
-}
-
-Task<void> Connection::gone() {
-  for (;;) {
-    error_code failed;
-    co_await stream_.socket().async_wait(tcp::socket::wait_read, token_of(failed));
-    if (failed) co_return;
-    char byte = 0;
-    const ssize_t got = ::recv(stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-      alive_ = keep_ = false;
-      co_return;
-    }
-    // A pipelined request waits its turn: it proves that the client is there, and we stop looking.
-    asio::steady_timer never(stream_.get_executor(), asio::steady_timer::time_point::max());
-    co_await never.async_wait(token_of(failed));
-    co_return;
-  }
-}
 
 Server::Server(tcp::acceptor acceptor, const Router& router, ServerConfig config,
                std::function<void(const Handled&)> log)
     : acceptor_(std::move(acceptor)),
-      router_(router),
-      config_(std::move(config)),
-      log_(std::move(log)) {}
+      traffic_{.router = router, .config = std::move(config), .log = std::move(log)} {}
 
 Task<void> Server::serve(tcp::socket socket) {
   ++connections_;
   {
-    Connection connection(*this, std::move(socket));
+    Connection connection(traffic_, std::move(socket));
     co_await connection.run();
   }
   --connections_;
 }
 
 Task<void> Server::accept_all() {
-  while (!stopping_) {
+  while (!traffic_.stopping) {
     error_code failed;
     tcp::socket socket = co_await acceptor_.async_accept(token_of(failed));
-    if (stopping_) co_return;
-    if (failed || connections_ >= config_.max_connections) {
+    if (traffic_.stopping) co_return;
+    if (failed || connections_ >= traffic_.config.max_connections) {
       // Out of descriptors or places: give those that are busy a moment.
       asio::steady_timer pause(acceptor_.get_executor(), std::chrono::milliseconds(20));
       co_await pause.async_wait(token_of(failed));
@@ -531,19 +51,19 @@ Task<void> Server::accept_all() {
 }
 
 void Server::stop() {
-  stopping_ = true;
+  traffic_.stopping = true;
   error_code ignored;
   acceptor_.cancel(ignored);
   acceptor_.close(ignored);
-  for (const auto& [websocket, opened_by] : websockets_)
+  for (const auto& [websocket, opened_by] : traffic_.websockets)
     websocket->begin_close(WebSocket::Close::going_away, "the server is stopping");
 }
 
 Result<std::vector<const Identity*>> Server::change_tokens(std::span<const Token> others) {
-  Result<std::vector<const Identity*>> added = config_.identities.change(others);
+  Result<std::vector<const Identity*>> added = traffic_.config.identities.change(others);
   if (!added) return added;
-  for (const auto& [websocket, opened_by] : websockets_)
-    if (!config_.identities.is_welcome(*opened_by))
+  for (const auto& [websocket, opened_by] : traffic_.websockets)
+    if (!traffic_.config.identities.is_welcome(*opened_by))
       websocket->begin_close(WebSocket::Close::policy, "this token is not known here any more");
   return added;
 }

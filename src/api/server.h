@@ -12,34 +12,13 @@
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
-#include <map>
-#include <set>
-#include <string>
+#include <span>
+#include <vector>
 
-#include "api/identities.h"
-#include "api/router.h"
+#include "api/traffic.h"
 
 namespace vitrine::api {
-
-class WebSocketStream;
-
-struct ServerConfig {
-  Identities identities;
-  bool token_everywhere = false;  // not only for listings
-  std::set<std::string> hosts;    // exact values of Host that are ours; empty = any
-  std::size_t max_connections = 4096;
-};
-
-struct Handled {
-  http::verb method{};
-  std::string_view route;  // pattern, "" if none matched
-  int status = 0;
-  double seconds = 0;
-  std::string_view session;
-  std::string_view execution;
-};
 
 class Server {
  public:
@@ -49,25 +28,19 @@ class Server {
   Task<void> accept_all();
   // Takes no more connections; those that are busy finish, WebSockets are closed.
   void stop();
-  std::size_t busy() const { return busy_; }
+  std::size_t busy() const { return traffic_.busy; }
   std::size_t connections() const { return connections_; }
-  std::size_t websockets() const { return websockets_.size(); }
-  const Identities& identities() const { return config_.identities; }
+  std::size_t websockets() const { return traffic_.websockets.size(); }
+  const Identities& identities() const { return traffic_.config.identities; }
   // As Identities::change(); WebSockets of those who have no token any more are closed.
   Result<std::vector<const Identity*>> change_tokens(std::span<const Token> others);
 
  private:
   Task<void> serve(asio::ip::tcp::socket socket);
-  friend class Connection;
 
   asio::ip::tcp::acceptor acceptor_;
-  const Router& router_;
-  ServerConfig config_;
-  std::function<void(const Handled&)> log_;
+  Traffic traffic_;
   std::size_t connections_ = 0;
-  std::size_t busy_ = 0;
-  std::map<WebSocketStream*, const Identity*> websockets_;  // and who opened them
-  bool stopping_ = false;
 };
 
 }  // namespace vitrine::api

@@ -31,6 +31,7 @@
 #include "app/tokens.h"
 #include "app/version.h"
 #include "base/sha256.h"
+#include "session/stamps.h"
 
 namespace vitrine::app {
 
@@ -159,7 +160,8 @@ class Front {
         recordings_(context.get_executor(), keeper_, store_, options_.data + "/recordings",
                     {.kept_bytes = options_.recordings_mb << 20}),
         judge_(context.get_executor(), registry_, std::move(rules)),
-        provisioner_(context.get_executor(), registry_, std::move(packages), std::move(layers)) {}
+        provisioner_(context.get_executor(), registry_, std::move(packages), std::move(layers)),
+        live_packages_(context.get_executor(), registry_, provisioner_) {}
 
   Status start();
   int exit_code() const { return exit_code_; }
@@ -187,7 +189,7 @@ class Front {
   api::Pictures pictures_{registry_};
   api::openenv::Judge judge_;
   session::Provisioner provisioner_;
-  std::vector<std::unique_ptr<session::OwnedRegistry>> owned_;  // for adapters without identities
+  session::LivePackages live_packages_;
   api::Router router_;
   std::optional<api::PerIdentity> per_identity_;
   api::Metrics metrics_;
@@ -269,17 +271,18 @@ void Front::add_routes(std::uint64_t capacity) {
         co_await exchange.respond(api::http::status::ok, "application/json",
                                   api::openapi_json(router_, kVersion));
       });
-  api::add_native_routes(router_, registry_, {.version = kVersion, .packages = &provisioner_});
+  api::add_native_routes(
+      router_, registry_,
+      {.version = kVersion, .packages = &provisioner_, .live_packages = &live_packages_});
   api::add_screen_routes(router_, registry_, pictures_);
   api::add_recording_routes(router_, registry_, recordings_);
   api::add_sandbox_vm_routes(router_, context_.get_executor(), registry_, recordings_, pictures_);
-  per_identity_.emplace(
-      router_, server_->identities().all(),
-      [this, capacity](api::Router& router, const Identity& identity) {
-        auto executor = context_.get_executor();
-        owned_.push_back(std::make_unique<session::OwnedRegistry>(executor, registry_, identity));
-        api::openenv::add_routes(router, executor, *owned_.back(), judge_, {.capacity = capacity});
-      });
+  per_identity_.emplace(router_, server_->identities().all(),
+                        [this, capacity](api::Router& router, const Identity& identity) {
+                          api::openenv::add_routes(router, context_.get_executor(), registry_,
+                                                   judge_,
+                                                   {.owner = identity, .capacity = capacity});
+                        });
 }
 
 Status Front::start() {
@@ -321,7 +324,7 @@ Status Front::start() {
   };
   registry_.on_wish = [this](std::shared_ptr<session::Session> session,
                              std::shared_ptr<session::Execution> execution, std::string wish) {
-    asio::co_spawn(context_, provisioner_.answer(session, execution, std::move(wish)),
+    asio::co_spawn(context_, live_packages_.answer(session, execution, std::move(wish)),
                    asio::detached);
   };
   registry_.network_for_sessions = options_.network == "on";

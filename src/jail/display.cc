@@ -88,7 +88,7 @@ Status mount_display_root(DisplayBuild& build) {
     return Error::from_errno("making the mounts private");
   if (Status s = mount_tree(build.sys, mount_plan(build.plan.root), "root"); !s) return s;
   if (Status s = pivot_into(build.sys, "root"); !s) return s;
-  if (build.sys(::sethostname, "sandbox", std::size_t{7}) != 0)
+  if (build.sys(::sethostname, kHostName.data(), kHostName.size()) != 0)
     return Error::from_errno("naming the host");
   return ok();
 }

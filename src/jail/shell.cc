@@ -143,7 +143,7 @@ Status mount_root(ShellBuild& build) {
 Status enter_root(ShellBuild& build) { return pivot_into(build.sys, "root"); }
 
 Status name_host(ShellBuild& build) {
-  if (build.sys(::sethostname, "sandbox", std::size_t{7}) != 0)
+  if (build.sys(::sethostname, kHostName.data(), kHostName.size()) != 0)
     return Error::from_errno("naming the host");
   return ok();
 }

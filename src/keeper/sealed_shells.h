@@ -10,6 +10,7 @@
 
 #include "jail/cgroup_tree.h"
 #include "keeper/builder.h"
+#include "keeper/builder_messages.h"
 #include "keeper/shells.h"
 
 namespace vitrine::keeper {

@@ -16,9 +16,7 @@
 #include <vector>
 
 #include "model/execution.h"
-#include "session/capture.h"
 #include "session/changes.h"
-#include "session/filmstrip.h"
 #include "session/output.h"
 #include "wire/messages.h"
 
@@ -27,6 +25,8 @@ namespace vitrine::session {
 namespace asio = boost::asio;
 template <class T>
 using Task = asio::awaitable<T>;
+
+class Sights;
 
 enum class Stream { out, err };
 
@@ -97,9 +97,8 @@ class Execution {
   std::uint64_t number = 0;  // on the session socket
   bool timed_out = false;
   bool watched = false;
-  bool painted = false;              // the worker waits until the picture is taken
-  std::shared_ptr<Capture> capture;  // while a picture is being taken
-  std::shared_ptr<Filmstrip> strip;  // while pictures on the way are
+  bool painted = false;            // the worker waits until the picture is taken
+  std::shared_ptr<Sights> sights;  // where pictures of it are wanted
   struct Ending {
     Outcome outcome = Outcome::ok;
     int exit_code = 0;

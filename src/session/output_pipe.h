@@ -6,13 +6,22 @@
 // watched.
 #pragma once
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
 #include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/fd.h"
@@ -29,14 +38,36 @@ class OutputPipe {
   OutputPipe(const OutputPipe&) = delete;
   OutputPipe& operator=(const OutputPipe&) = delete;
 
-  int get() const { return pipe_.get(); }
-
   // False once it is closed.
   boost::asio::awaitable<bool> readable() {
     boost::system::error_code failed;
     co_await watch_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                                boost::asio::redirect_error(boost::asio::use_awaitable, failed));
     co_return !failed && static_cast<bool>(pipe_);
+  }
+
+  // Some of what is there, into the beginning of `buffer`, which is made large enough: how much; 0 = there
+  // is nothing now. None at its end.
+  std::optional<std::size_t> read(std::string& buffer) {
+    buffer.resize(kReadSize);
+    const ssize_t got = ::read(pipe_.get(), buffer.data(), buffer.size());
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+    if (got <= 0) return std::nullopt;
+    return static_cast<std::size_t>(got);
+  }
+
+  // Only what is there now: a child that floods for ever must not hold up the end.
+  void drain(const std::function<void(std::string_view)>& take) {
+    int left = 0;
+    if (::ioctl(pipe_.get(), FIONREAD, &left) != 0) return;
+    std::string buffer(kReadSize, '\0');
+    while (left > 0) {
+      const ssize_t got = ::read(pipe_.get(), buffer.data(),
+                                 std::min(buffer.size(), static_cast<std::size_t>(left)));
+      if (got <= 0) break;
+      take(std::string_view(buffer.data(), static_cast<std::size_t>(got)));
+      left -= static_cast<int>(got);
+    }
   }
 
   // Lets the writer fill the pipe and wait.
@@ -60,6 +91,8 @@ class OutputPipe {
   }
 
  private:
+  static constexpr std::size_t kReadSize = 64 * 1024;
+
   Fd pipe_;
   boost::asio::posix::stream_descriptor watch_;  // of the same descriptor; owns nothing
 };

@@ -13,7 +13,7 @@
 #include <map>
 #include <set>
 
-#include "session/registry.h"
+#include "session/stamps.h"
 
 namespace vitrine::session {
 

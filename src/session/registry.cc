@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/registry.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <boost/algorithm/string/join.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/json.hpp>
-#include <ctime>
 #include <map>
 
 #include "packages/requirements.h"
+#include "session/stamps.h"
 
 namespace vitrine::session {
 
@@ -22,34 +20,12 @@ namespace {
 // Idle sessions are frozen at half their idle time, and ended at the whole of it.
 constexpr int kFreezeFraction = 2;
 
-// How many descriptors the keeper sends at least.
-std::size_t lines_of(const SessionSpec& spec) { return spec.network ? 5 : 3; }
-
-Lines lines_from(std::vector<Fd>& fds, const SessionSpec& spec) {
-  Lines lines{.socket = std::move(fds[0]), .out = std::move(fds[1]), .err = std::move(fds[2])};
-  if (spec.network) {
-    lines.counters = std::move(fds.back());
-    fds.pop_back();
-    lines.network = std::move(fds.back());
-    fds.pop_back();
-  }
-  if (fds.size() >= 5) {
-    lines.cpu = std::move(fds[3]);
-    lines.peak = std::move(fds[4]);
-  }
-  return lines;
+Outside outside_of(const SessionSpec& spec) {
+  return spec.network ? Outside::network : Outside::sealed;
 }
 
 std::string death_json(const Death& death) {
   return json::serialize(json::object{{"cause", to_string(death.cause)}, {"code", death.code}});
-}
-
-bool is_stored(const SessionSpec& spec) {
-  return spec.stored && spec.lifetime == Lifetime::session;
-}
-
-std::uint64_t own_limit(const ExecRequest& request) {
-  return request.timeout ? static_cast<std::uint64_t>(request.timeout->count()) : 0;
 }
 
 Error not_found() {
@@ -60,124 +36,9 @@ Error not_found() {
 
 }  // namespace
 
-std::string new_id() {
-  std::array<unsigned char, 16> random{};
-  (void)!::getrandom(random.data(), random.size(), 0);
-  std::string id;
-  for (unsigned char byte : random) {
-    id += "0123456789abcdef"[byte >> 4];
-    id += "0123456789abcdef"[byte & 15];
-  }
-  return id;
-}
-
-std::string now_rfc3339() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  tm parts{};
-  ::gmtime_r(&now.tv_sec, &parts);
-  std::array<char, 40> text{};
-  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::array<char, 8> millis{};
-  std::snprintf(millis.data(), millis.size(), ".%03ldZ", now.tv_nsec / 1'000'000 % 1000);
-  return std::string(text.data(), size) + millis.data();
-}
-
-Variant variant_for(const std::string& code) {
-  static constexpr std::array<std::string_view, 12> kHeavy{
-      "numpy", "pandas", "matplotlib",  "scipy", "seaborn",  "sklearn",
-      "pylab", "plt.",   "statsmodels", "sympy", "networkx", "skimage"};
-  for (std::string_view word : kHeavy)
-    if (code.find(word) != std::string::npos) return Variant::loaded;
-  return Variant::bare;
-}
-
-std::string spec_to_json(const SessionSpec& spec) {
-  const Limits& limits = spec.limits;
-  json::object out{{"name", spec.name},
-                   {"owner", spec.owner},
-                   {"variant", static_cast<int>(spec.variant)},
-                   {"policy", to_string(spec.policy)},
-                   {"isolation", spec.isolation},
-                   {"memory_bytes", limits.memory_bytes},
-                   {"cpu_permille", limits.cpu_permille},
-                   {"processes", limits.processes},
-                   {"disk_bytes", limits.disk_bytes},
-                   {"output_bytes", limits.output_bytes},
-                   {"exec_ms", limits.exec_time.count()},
-                   {"idle_ms", limits.idle_time.count()},
-                   {"display_width", spec.display.width},
-                   {"display_height", spec.display.height}};
-  if (spec.seed) out["seed"] = *spec.seed;
-  if (!spec.layer.empty()) out["layer"] = spec.layer;
-  if (spec.layer_first) out["layer_first"] = 1;
-  if (spec.allow_sdist) out["allow_sdist"] = 1;
-  if (!spec.environment.empty()) out["environment"] = spec.environment;
-  if (spec.network) {
-    json::array& rules = out["network"].emplace_array();
-    for (const std::string& rule : spec.network->allow) rules.emplace_back(rule);
-  }
-  if (!spec.imports.empty()) out["imports"] = json::array(spec.imports.begin(), spec.imports.end());
-  // Names only: values are never stored.
-  json::array& names = out["env"].emplace_array();
-  for (const auto& [name, value] : spec.env) names.emplace_back(name);
-  for (const std::string& name : spec.lost_env) names.emplace_back(name);
-  return json::serialize(out);
-}
-
-SessionSpec spec_from_json(const std::string& text) {
-  boost::system::error_code failed;
-  const json::value parsed = json::parse(text, failed);
-  SessionSpec spec;
-  const json::object* in = failed ? nullptr : parsed.if_object();
-  if (in == nullptr) return spec;
-  const auto number = [&](const char* key, std::uint64_t otherwise) {
-    const json::value* value = in->if_contains(key);
-    return value != nullptr && value->is_number() ? value->to_number<std::uint64_t>() : otherwise;
-  };
-  const auto word = [&](const char* key, std::string otherwise) {
-    const json::value* value = in->if_contains(key);
-    return value != nullptr && value->is_string() ? std::string(value->as_string()) : otherwise;
-  };
-  spec.name = word("name", "");
-  spec.owner = word("owner", "");
-  spec.policy = policy_from(word("policy", "native")).value_or(Policy::native);
-  spec.isolation = word("isolation", "process");
-  spec.variant = static_cast<Variant>(std::min<std::uint64_t>(number("variant", 1), kVariants - 1));
-  Limits& limits = spec.limits;
-  limits.memory_bytes = number("memory_bytes", limits.memory_bytes);
-  limits.cpu_permille = static_cast<std::uint32_t>(number("cpu_permille", limits.cpu_permille));
-  limits.processes = static_cast<std::uint32_t>(number("processes", limits.processes));
-  limits.disk_bytes = number("disk_bytes", limits.disk_bytes);
-  limits.output_bytes = number("output_bytes", limits.output_bytes);
-  limits.exec_time = std::chrono::milliseconds(number("exec_ms", 30'000));
-  limits.idle_time = std::chrono::milliseconds(number("idle_ms", 1'800'000));
-  spec.display.width = static_cast<std::uint32_t>(number("display_width", spec.display.width));
-  spec.display.height = static_cast<std::uint32_t>(number("display_height", spec.display.height));
-  if (!spec.display.validate()) spec.display = {};
-  spec.layer = word("layer", "");
-  spec.layer_first = number("layer_first", 0) != 0;
-  spec.allow_sdist = number("allow_sdist", 0) != 0;
-  spec.environment = word("environment", "");
-  if (in->contains("seed")) spec.seed = number("seed", 0);
-  if (const json::value* rules = in->if_contains("network");
-      rules != nullptr && rules->is_array()) {
-    spec.network.emplace();
-    for (const json::value& rule : rules->as_array())
-      if (rule.is_string()) spec.network->allow.emplace_back(rule.as_string());
-  }
-  if (const json::value* names = in->if_contains("imports"); names != nullptr && names->is_array())
-    for (const json::value& name : names->as_array())
-      if (name.is_string()) spec.imports.emplace_back(name.as_string());
-  if (const json::value* env = in->if_contains("env"); env != nullptr && env->is_array())
-    for (const json::value& name : env->as_array())
-      if (name.is_string()) spec.lost_env.emplace_back(name.as_string());
-  return spec;
-}
-
 Registry::Registry(asio::any_io_executor executor, backend::KeeperLink& keeper, store::Store& store,
                    std::function<std::string(const ExecRecord&)> to_json)
-    : executor_(executor), keeper_(keeper), store_(store), to_json_(std::move(to_json)) {}
+    : executor_(executor), keeper_(keeper), store_(store), history_(store, std::move(to_json)) {}
 
 Journal Registry::journal() {
   return {[this](const std::string& owner) -> Status {
@@ -185,7 +46,7 @@ Journal Registry::journal() {
             accounts_.execution_begins(owner);
             return ok();
           },
-          [this](Execution& execution) { begun(execution); },
+          [this](Execution& execution) { history_.begun(execution, keep(execution)); },
           [this](Execution& execution) { ended(execution); },
           [this](const std::string& session, const NetworkEntry& entry) {
             ++counters_.network[static_cast<std::size_t>(entry.decision)];
@@ -201,41 +62,16 @@ Journal Registry::journal() {
           }};
 }
 
-void Registry::begun(Execution& execution) {
-  if (execution.record.id.empty()) execution.record.id = new_id();
-  execution.record.started_at = now_rfc3339();
-  if (!is_kept(execution)) return;
-  Status stored = store_.begin_execution({.id = execution.record.id,
-                                          .session = execution.record.session,
-                                          .number = execution.number,
-                                          .code = execution.record.code,
-                                          .started_at = execution.record.started_at,
-                                          .state = "running",
-                                          .record = "",
-                                          .limit_ms = own_limit(execution.request)});
-  if (!stored) execution.add_note("this execution could not be stored: " + stored.error().message);
-}
-
 // The history of a one-shot could never be asked for: its session is gone with the answer.
-bool Registry::is_kept(const Execution& execution) const {
+History::Keep Registry::keep(const Execution& execution) const {
   auto found = sessions_.find(execution.record.session);
-  return found == sessions_.end() || is_stored(found->second->spec);
+  return found == sessions_.end() || is_stored(found->second->spec) ? History::Keep::yes
+                                                                    : History::Keep::no;
 }
 
 void Registry::ended(Execution& execution) {
-  if (execution.record.id.empty()) execution.record.id = new_id();
   ++counters_.outcomes[static_cast<std::size_t>(execution.record.outcome)];
-  if (is_kept(execution)) {
-    // Pictures on the way are for whoever asked: too large for a history.
-    auto frames = std::exchange(execution.record.frames, {});
-    const bool wanted = std::exchange(execution.record.wants_frames, false);
-    Status stored = store_.finish_execution(execution.record.id, to_json_(execution.record));
-    execution.record.frames = std::move(frames);
-    execution.record.wants_frames = wanted;
-    if (!stored)
-      execution.record.notes.push_back("this result could not be stored: " +
-                                       stored.error().message);
-  }
+  history_.ended(execution, keep(execution));
   if (on_finished) on_finished(execution.record);
 }
 
@@ -333,7 +169,8 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
     ++counters_.refused;
     co_return std::move(opened.error());
   }
-  if (fds.size() < lines_of(spec)) co_return Error{Code::internal, "the keeper sent no lines"};
+  if (!is_complete(fds, outside_of(spec)))
+    co_return Error{Code::internal, "the keeper sent no lines"};
   if (!spec.layer.empty()) {
     const wire::Request add = wire::AddLayer{opened->session, spec.layer};
     backend::KeeperReply added = co_await keeper_.call(add);
@@ -347,7 +184,8 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
       std::make_shared<Session>(executor_, keeper_, journal(), studio(), new_id(), std::move(spec));
   session->created_at = now_rfc3339();
   session->notes = session->spec.package_notes;
-  session->connect(opened->session, lines_from(fds, session->spec), Session::Line::fresh);
+  session->connect(opened->session, take_lines(std::move(fds), outside_of(session->spec)),
+                   Session::Line::fresh);
   const bool kept = is_stored(session->spec);
   if (kept)
     if (Status s = store_.put_session({.id = session->id,
@@ -384,7 +222,7 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
     session->death = Death{.cause = Cause::killed, .code = 9};
     co_return std::move(opened.error());
   }
-  if (session->ended || fds.size() < lines_of(session->spec)) co_return not_found();
+  if (session->ended || !is_complete(fds, outside_of(session->spec))) co_return not_found();
   early_deaths_.erase(opened->session);
   session->notes.clear();
   if (!session->spec.lost_env.empty())
@@ -392,7 +230,8 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
         "the server was restarted since and stores no values of env: not set are " +
         boost::algorithm::join(session->spec.lost_env, ", "));
   session->frozen = false;
-  session->connect(opened->session, lines_from(fds, session->spec), Session::Line::fresh);
+  session->connect(opened->session, take_lines(std::move(fds), outside_of(session->spec)),
+                   Session::Line::fresh);
   session->touch();
   co_return store_.set_session_engine(session->id, opened->session);
 }
@@ -542,12 +381,13 @@ Task<Status> Registry::adopt_one(const store::SessionRow& row, const wire::Liste
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
   if (session->death) co_return ok();  // while we were asking
-  if (!opened || fds.size() < lines_of(session->spec)) {
+  if (!opened || !is_complete(fds, outside_of(session->spec))) {
     session->died(Death{.cause = Cause::killed, .code = 9});
     co_return ok();
   }
   session->deadline_passed(opened->overdue);
-  session->connect(row.engine, lines_from(fds, session->spec), Session::Line::adopted);
+  session->connect(row.engine, take_lines(std::move(fds), outside_of(session->spec)),
+                   Session::Line::adopted);
   co_return ok();
 }
 
@@ -575,24 +415,6 @@ Task<Status> Registry::adopt(std::string keeper_instance) {
   // What is left was never acknowledged to anybody.
   for (const auto& [orphan, entry] : alive) keeper_.post(wire::End{orphan});
   co_return ok();
-}
-
-OwnedRegistry::OwnedRegistry(asio::any_io_executor executor, Registry& whole, Identity owner)
-    : Registry(std::move(executor), whole.keeper(), whole.store(), nullptr),
-      whole_(whole),
-      owner_(std::move(owner)) {}
-
-Task<Result<std::shared_ptr<Session>>> OwnedRegistry::create(SessionSpec spec) {
-  spec.owner = owner_.name;
-  co_return co_await whole_.create(std::move(spec));
-}
-
-Task<Status> OwnedRegistry::end(std::shared_ptr<Session> session) {
-  co_return co_await whole_.end(std::move(session));
-}
-
-std::size_t OwnedRegistry::count() const {
-  return owner_.is_named() ? whole_.list(owner_).size() : whole_.count();
 }
 
 }  // namespace vitrine::session

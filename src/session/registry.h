@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "session/accounts.h"
+#include "session/history.h"
 #include "session/session.h"
 #include "store/store.h"
 
@@ -36,17 +37,16 @@ class Registry {
  public:
   Registry(asio::any_io_executor executor, backend::KeeperLink& keeper, store::Store& store,
            std::function<std::string(const ExecRecord&)> to_json);
-  virtual ~Registry() = default;
 
   // Shells of one-shots are used again for this identity's one-shots only.
   void recycle_for(std::string owner) { recycling_owner_ = std::move(owner); }
   // Of sessions whose maker names no policy.
   void default_policy(Policy policy) { default_policy_ = policy; }
-  virtual Policy default_policy() const { return default_policy_; }
+  Policy default_policy() const { return default_policy_; }
 
   // What the keeper has, besides the image alone.
   void environments(std::vector<std::string> names) { environments_ = std::move(names); }
-  virtual const std::vector<std::string>& environments() const { return environments_; }
+  const std::vector<std::string>& environments() const { return environments_; }
   // `invalid_argument` with the names that exist.
   Status check_environment(const std::string& name) const;
 
@@ -54,15 +54,15 @@ class Registry {
   Task<Status> adopt(std::string keeper_instance);
 
   // `unavailable` also where refuses() says why.
-  virtual Task<Result<std::shared_ptr<Session>>> create(SessionSpec spec);
+  Task<Result<std::shared_ptr<Session>>> create(SessionSpec spec);
   // Which quota of its owner stands against it.
   std::optional<Refusal> refuses(const SessionSpec& spec);
   Task<Status> reset(std::shared_ptr<Session> session, Files files);
-  virtual Task<Status> end(std::shared_ptr<Session> session);
+  Task<Status> end(std::shared_ptr<Session> session);
   // Null for what is not there, and for what is not theirs. One-shots are nobody's.
   std::shared_ptr<Session> find(const std::string& id, const Identity& asks) const;
   std::vector<std::shared_ptr<Session>> list(const Identity& asks) const;  // oldest first
-  virtual std::size_t count() const { return sessions_.size(); }
+  std::size_t count() const { return sessions_.size(); }
   std::size_t running() const;
   // Adds packages to a live session; it keeps them when it is reset.
   Task<Status> add_layer(std::shared_ptr<Session> session, std::string layer);
@@ -72,7 +72,7 @@ class Registry {
   // Freezes, then ends, sessions that nobody used for their idle time. Call about once a second.
   void rest_idle();
   // A frozen session continues when it is used again.
-  virtual void wake(Session& session);
+  void wake(Session& session);
 
   backend::KeeperLink& keeper() { return keeper_; }
   store::Store& store() { return store_; }
@@ -83,7 +83,7 @@ class Registry {
   // A session cannot have this layer of packages; true if its files are gone.
   std::function<bool(const std::string& layer)> on_layer_lost;
   // Asks it, if there is anything to see to. create() does so too.
-  virtual Task<Status> provide(SessionSpec* spec);
+  Task<Status> provide(SessionSpec* spec);
   // Whether sessions get the network they ask for; installations of packages do in any case.
   bool network_for_sessions = true;
   // As Journal::wants.
@@ -96,13 +96,12 @@ class Registry {
   std::function<void(const Pictured&)> on_picture;
   // Called when a session has lost its X server; why, or "" = it was reset.
   std::function<void(const std::string& session, const std::string& why)> on_display_ended;
-  virtual std::shared_ptr<display::Studio> studio();
+  std::shared_ptr<display::Studio> studio();
 
  private:
   Journal journal();
-  void begun(Execution& execution);
   void ended(Execution& execution);
-  bool is_kept(const Execution& execution) const;
+  History::Keep keep(const Execution& execution) const;
   Lifetime lifetime_at_keeper(const SessionSpec& spec) const;
   Task<Result<std::shared_ptr<Session>>> open(SessionSpec spec);
   Error layer_error(const std::string& layer, Error error);
@@ -111,7 +110,7 @@ class Registry {
   asio::any_io_executor executor_;
   backend::KeeperLink& keeper_;
   store::Store& store_;
-  std::function<std::string(const ExecRecord&)> to_json_;
+  History history_;
   std::string instance_;
   std::unordered_map<std::string, std::shared_ptr<Session>> sessions_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>> by_engine_;
@@ -123,36 +122,5 @@ class Registry {
   std::vector<std::string> environments_;
   Counters counters_;
 };
-
-// The same sessions for an adapter that knows no identities: whatever it makes belongs to one.
-class OwnedRegistry final : public Registry {
- public:
-  OwnedRegistry(asio::any_io_executor executor, Registry& whole, Identity owner);
-  Task<Result<std::shared_ptr<Session>>> create(SessionSpec spec) override;
-  Task<Status> end(std::shared_ptr<Session> session) override;
-  std::size_t count() const override;
-  void wake(Session& session) override { whole_.wake(session); }
-  Task<Status> provide(SessionSpec* spec) override {
-    spec->owner = owner_.name;
-    return whole_.provide(spec);
-  }
-  const std::vector<std::string>& environments() const override { return whole_.environments(); }
-  Policy default_policy() const override { return whole_.default_policy(); }
-  std::shared_ptr<display::Studio> studio() override { return whole_.studio(); }
-
- private:
-  Registry& whole_;
-  Identity owner_;
-};
-
-std::string new_id();  // 128 random bits as 32 hex digits
-std::string now_rfc3339();
-
-// The smallest zygote that covers what the code seems to import. A guess only costs time.
-Variant variant_for(const std::string& code);
-
-// A session's spec as the store keeps it, and back.
-std::string spec_to_json(const SessionSpec& spec);
-SessionSpec spec_from_json(const std::string& json);
 
 }  // namespace vitrine::session

@@ -7,7 +7,6 @@
 //            breaks the protocol is killed; timeouts, memory and death are the keeper's word alone.
 #pragma once
 
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -16,51 +15,16 @@
 #include <vector>
 
 #include "backend/keeper_link.h"
-#include "model/limits.h"
+#include "session/capture.h"
 #include "session/execution.h"
+#include "session/lines.h"
+#include "session/spec.h"
+#include "session/worker_socket.h"
 #include "store/store.h"
-#include "wire/frame.h"
 
 namespace vitrine::session {
 
 inline constexpr std::size_t kMaxQueue = 16;
-
-struct SessionSpec {
-  std::string name;
-  std::string owner;  // the identity that made it; "" = anonymous
-  Variant variant = Variant::loaded;
-  Lifetime lifetime = Lifetime::session;
-  bool stored = true;  // sessions that are not end with the front, and have no history
-  Limits limits;
-  std::map<std::string, std::string> env;
-  std::vector<std::string> lost_env;  // names whose values went with an earlier front
-  std::optional<std::uint64_t> seed;
-  std::optional<Network> network;  // none = sealed
-  Policy policy = Policy::native;
-  std::vector<std::string> imports;  // modules that it has, and that its policy allows
-  std::string isolation = "process";
-  std::string environment;  // the operator's, model/environment.h; "" = the image alone
-  Geometry display;
-  std::vector<std::string> packages;       // requirement strings, as asked for
-  bool allow_sdist = false;                // also for what it asks for later
-  bool provided = false;                   // they have been seen to
-  bool additional = false;                 // it also gets what ADDITIONAL_IMPORTS names
-  std::string layer;                       // of packages, model/layer.h; "" = none
-  bool layer_first = false;                // it comes before the image's own versions
-  std::shared_ptr<const void> layer_hold;  // nobody removes it before the session is known
-  std::vector<std::string> package_notes;  // about them
-};
-
-// What the worker's descriptors are for, in the order the keeper hands them over.
-struct Lines {
-  Fd socket;
-  Fd out;
-  Fd err;
-  Fd cpu = {};  // files of the kernel's accounts; empty where there are none
-  Fd peak = {};
-  Fd network = {};   // what its proxy decides, and
-  Fd counters = {};  // how much went through; empty without a network
-};
 
 class Session;
 
@@ -85,8 +49,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(asio::any_io_executor executor, backend::KeeperLink& keeper, Journal journal,
           std::shared_ptr<display::Studio> studio, std::string id, SessionSpec spec);
 
-  // Takes over the lines of a worker: a new one, or (adopted) one that another front has served.
-  enum class Line { fresh, adopted };
+  using Line = WorkerSocket::Line;
+  // Takes over the lines of a worker.
   void connect(std::uint64_t engine, Lines lines, Line line);
   void disconnect();
   // Before connect() of an adopted one: the execution that was running when the front before died.
@@ -133,23 +97,17 @@ class Session : public std::enable_shared_from_this<Session> {
   Task<void> read_pipe(std::shared_ptr<Connection> connection, Stream stream);
   Task<void> read_network(std::shared_ptr<Connection> connection);
   bool take_frames(Connection& connection, int most);
-  bool take_frame(Connection& connection, const Result<wire::Frame>& frame);
-  bool take_network(Connection& connection, int most);
   void conclude_network(Execution& done);
-  std::map<std::string, std::string> environment() const;
   void take(const wire::Message& message);
   void begin_next();
-  void send_message(wire::Type type, std::uint64_t number, std::string_view payload);
-  Task<void> flush(std::shared_ptr<Connection> connection);
   void drain_pipes();
   // At once, or as soon as its picture is there.
   void end_current(Outcome outcome, int exit_code, bool state_kept);
   void measure(Execution& done);
   void conclude(Outcome outcome, int exit_code, bool state_kept);
-  void begin_capture();
-  void begin_strip();
-  Task<void> take_strip(std::shared_ptr<Execution> execution);
-  Task<void> take_picture(std::shared_ptr<Execution> execution);
+  void begin_sights();
+  enum class Sight { picture, strip };
+  Task<void> see(std::shared_ptr<Execution> execution, Sight which);
   void never_began(Execution& execution, const char* note);
   void break_off(const Error& why);
   void arm_watch();

@@ -2,6 +2,7 @@
 #include "api/openenv/adapter.h"
 
 #include "session/provision.h"
+#include "session/stamps.h"
 
 namespace vitrine::api::openenv {
 
@@ -48,8 +49,13 @@ std::string state_json(const std::shared_ptr<Environment>& environment) {
   return to_json(environment ? environment->state() : State{});
 }
 
+std::size_t Adapter::active() const {
+  const Identity& owner = settings_.owner;
+  return owner.is_named() ? registry_.list(owner).size() : registry_.count();
+}
+
 std::string Adapter::full_message() const {
-  return "Server at capacity: " + std::to_string(registry_.count()) + "/" +
+  return "Server at capacity: " + std::to_string(active()) + "/" +
          std::to_string(settings_.capacity) + " sessions active. Cannot accept new connections.";
 }
 
@@ -162,6 +168,7 @@ Task<void> Adapter::reset(Exchange& exchange) {
     co_return co_await answer_reset(exchange, environment, std::move(*request));
   // Its packages are seen to now: what is wrong with them is the answer to this request.
   session::SessionSpec spec;
+  spec.owner = settings_.owner.name;
   spec.additional = true;
   session::add_imports(request->imports, spec);
   spec.allow_sdist = request->allow_sdist;

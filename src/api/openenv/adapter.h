@@ -55,7 +55,7 @@ class Adapter : public std::enable_shared_from_this<Adapter> {
   using Environments = std::map<std::string, EnvironmentPtr>;
 
   EnvironmentPtr make(Environment::Life life) const {
-    return std::make_shared<Environment>(executor_, registry_, judge_, life);
+    return std::make_shared<Environment>(executor_, registry_, judge_, settings_.owner.name, life);
   }
   static EnvironmentPtr find(const Environments& among, const std::string& id) {
     const auto found = among.find(id);
@@ -75,9 +75,10 @@ class Adapter : public std::enable_shared_from_this<Adapter> {
   Task<std::string> answer_message(EnvironmentPtr environment, const json::object& message,
                                    WebSocket& socket);
   Task<json::object> answer_rpc(const json::value& request);
+  std::size_t active() const;  // sessions, as far as they are its owner's to know
   std::string full_message() const;
   json::object full_numbers() const {
-    return {{"active_sessions", registry_.count()}, {"max_sessions", settings_.capacity}};
+    return {{"active_sessions", active()}, {"max_sessions", settings_.capacity}};
   }
 
   asio::any_io_executor executor_;

@@ -7,6 +7,7 @@
 
 #include "api/render.h"
 #include "session/provision.h"
+#include "session/stamps.h"
 
 namespace vitrine::api::openenv {
 
@@ -100,6 +101,7 @@ std::string new_episode() {
 Task<Result<std::shared_ptr<Session>>> Environment::create() {
   session::SessionSpec spec;
   spec.name = "openenv";
+  spec.owner = owner_;
   spec.stored = false;  // its client leaves with the front, or finds a new one
   spec.limits.output_bytes = kOutput;
   spec.seed = wishes_.seed;

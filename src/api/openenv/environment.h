@@ -25,8 +25,15 @@ class Environment : public std::enable_shared_from_this<Environment> {
   // time.
   enum class Life { connection, idle };
 
-  Environment(asio::any_io_executor executor, session::Registry& registry, Judge& judge, Life life)
-      : executor_(executor), registry_(registry), judge_(judge), life_(life), changes_(executor) {}
+  // Its sessions belong to `owner`, the name of an identity.
+  Environment(asio::any_io_executor executor, session::Registry& registry, Judge& judge,
+              std::string owner, Life life)
+      : executor_(executor),
+        registry_(registry),
+        judge_(judge),
+        owner_(std::move(owner)),
+        life_(life),
+        changes_(executor) {}
 
   // Makes the session, so that a client knows at once whether there is room.
   Task<Status> open();
@@ -58,6 +65,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
   asio::any_io_executor executor_;
   session::Registry& registry_;
   Judge& judge_;
+  std::string owner_;
   Life life_;
   std::shared_ptr<session::Session> session_;
   Reset wishes_;

@@ -11,6 +11,7 @@
 namespace vitrine::api::openenv {
 
 struct Settings {
+  Identity owner;              // of everything that these routes make
   std::uint64_t capacity = 0;  // sessions that may exist at once, for the message of a full server
 };
 

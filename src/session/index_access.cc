@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/index_access.h"
+
+#include <boost/algorithm/string/replace.hpp>
+#include <optional>
+
+#include "model/network.h"
+
+namespace vitrine::session {
+
+namespace {
+
+constexpr std::size_t kMaxKnownHosts = 32;  // of all wishes
+
+}  // namespace
+
+std::vector<std::string> IndexAccess::urls() const {
+  std::vector<std::string> all;
+  if (config_.index_url == "none") return all;
+  all.push_back(config_.index_url.empty() ? default_index_ : config_.index_url);
+  all.insert(all.end(), config_.extra_index_urls.begin(), config_.extra_index_urls.end());
+  return all;
+}
+
+Result<IndexAccess::Pass> IndexAccess::admit() {
+  Pass pass{.urls = urls(), .tickets = {}};
+  for (std::string& url : pass.urls) {
+    const auto secret = config_.secrets.find(url);
+    if (secret == config_.secrets.end()) continue;
+    if (Status opened = gateway_.open(); !opened) return std::move(opened.error());
+    auto ticket = gateway_.admit(secret->second);
+    if (!ticket) return Error{Code::unavailable, "no ticket for the index"};
+    url = ticket->url();
+    pass.tickets.push_back(std::move(ticket));
+  }
+  return pass;
+}
+
+std::string IndexAccess::without_gate(std::string text) const {
+  if (gateway_.port() == 0 || config_.secrets.empty()) return text;
+  const std::string here = "http://127.0.0.1:" + std::to_string(gateway_.port());
+  const std::string there = config_.secrets.begin()->second.origin();
+  boost::algorithm::replace_all(text, here, there);
+  return text;
+}
+
+std::vector<std::string> IndexAccess::hosts() const {
+  std::vector<std::string> hosts;
+  for (const std::string& url : urls())
+    if (std::optional<packages::IndexUrl> index = packages::parse_index_url(url);
+        index && !config_.secrets.contains(url))
+      hosts.push_back(index->authority());
+  if (config_.index_url != "none")
+    hosts.insert(hosts.end(), config_.index_hosts.begin(), config_.index_hosts.end());
+  std::erase_if(hosts, [](const std::string& host) { return !parse_network_rule(host); });
+  return hosts;
+}
+
+// What a package needs often lies where others were found.
+void IndexAccess::remember(const std::set<std::string>& hosts) {
+  std::erase_if(found_, [&](const std::string& host) { return hosts.contains(host); });
+  found_.insert(found_.begin(), hosts.begin(), hosts.end());
+  if (found_.size() > kMaxKnownHosts) found_.resize(kMaxKnownHosts);
+}
+
+}  // namespace vitrine::session

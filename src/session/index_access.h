@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator's indexes as installations may use them: their URLs, the hosts that a session of theirs
+// reaches, and a gateway for those that want credentials. No session sees credentials: in the place of
+// such an index it is told of the gateway, with a ticket that is good while the installation lasts.
+//
+// Ownership: one per front; the config must outlive it. Threading: the front's one thread.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "packages/config.h"
+#include "packages/gateway.h"
+
+namespace vitrine::session {
+
+class IndexAccess {
+ public:
+  IndexAccess(boost::asio::any_io_executor executor, const packages::Config& config)
+      : config_(config), gateway_(std::move(executor), config.certificates) {}
+
+  // What the image's own pip uses, for an operator who named none.
+  void set_default(std::string url) { default_index_ = std::move(url); }
+
+  // In order, as a session is told them; none where there is no index.
+  struct Pass {
+    std::vector<std::string> urls;
+    std::vector<std::shared_ptr<const packages::Gateway::Ticket>> tickets;
+  };
+  Result<Pass> admit();
+
+  // Of the indexes themselves, but for those behind the gateway.
+  std::vector<std::string> hosts() const;
+  // Where the pages of an index led installations to, the newest first.
+  const std::vector<std::string>& found() const { return found_; }
+  void remember(const std::set<std::string>& hosts);
+
+  std::uint16_t gate_port() const { return gateway_.port(); }
+  // As the operator calls the index, and not as the installer does.
+  std::string without_gate(std::string text) const;
+
+ private:
+  std::vector<std::string> urls() const;
+
+  const packages::Config& config_;
+  packages::Gateway gateway_;
+  std::string default_index_;
+  std::vector<std::string> found_;
+};
+
+}  // namespace vitrine::session

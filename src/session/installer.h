@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// From requirements to a package layer: uv resolves and unpacks them in a workshop whose only way out
+// is the index, and the tree is copied out as data. Whatever fails leaves no part of a layer.
+//
+// Ownership: one per front. Threading: the front's one thread. It must outlive its callers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "packages/layers.h"
+#include "session/inventories.h"
+#include "session/package_wish.h"
+#include "session/workshop.h"
+
+namespace vitrine::session {
+
+class Installer {
+ public:
+  Installer(Registry& registry, const packages::Config& config, packages::Layers& layers,
+            const Inventories& inventories)
+      : registry_(registry), config_(config), layers_(layers), inventories_(inventories) {}
+
+  // The workshop may be open afterwards: whoever made it closes it.
+  Task<Provided> install(std::shared_ptr<Workshop> workshop);
+  // Layers made so far.
+  std::uint64_t installations() const { return installations_; }
+
+ private:
+  Task<Provided> fill_layer(std::shared_ptr<Workshop> workshop, packages::Layer layer);
+
+  Registry& registry_;
+  const packages::Config& config_;
+  packages::Layers& layers_;
+  const Inventories& inventories_;
+  std::uint64_t installations_ = 0;
+};
+
+}  // namespace vitrine::session

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/live_packages.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/json.hpp>
+
+namespace vitrine::session {
+
+namespace json = boost::json;
+using namespace boost::asio::experimental::awaitable_operators;
+
+namespace {
+
+// {"packages": [...]} of a worker.
+PackageWish read_wish(const std::string& text) {
+  PackageWish wish;
+  boost::system::error_code failed;
+  const json::value parsed = json::parse(text, failed);
+  if (!failed && parsed.is_object() && parsed.as_object().contains("packages") &&
+      parsed.as_object().at("packages").is_array())
+    for (const json::value& one : parsed.as_object().at("packages").as_array())
+      if (one.is_string()) wish.packages.emplace_back(one.as_string());
+  return wish;
+}
+
+}  // namespace
+
+class LivePackages::Turn {
+ public:
+  Turn(std::shared_ptr<Live> live, std::string session)
+      : live_(std::move(live)), session_(std::move(session)) {}
+  ~Turn() {
+    live_->adding.erase(session_);
+    if (!live_->orphaned) live_->changes.tell();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::shared_ptr<Live> live_;
+  std::string session_;
+};
+
+Task<Provided> LivePackages::provide_for(std::shared_ptr<Session> session, PackageWish wish,
+                                         Provisioner::Progress progress,
+                                         std::shared_ptr<Turn>* turn) {
+  const std::shared_ptr<Live> live = live_;
+  while (live->adding.contains(session->id)) co_await live->changes.wait();
+  live->adding.insert(session->id);
+  *turn = std::make_shared<Turn>(live, session->id);
+  wish.layer = session->spec.layer;
+  wish.environment = session->spec.environment;
+  wish.owner = session->spec.owner;
+  co_return co_await provisioner_.provide(std::move(wish), std::move(progress));
+}
+
+Task<std::optional<Provided>> LivePackages::provided_while_asked(
+    std::shared_ptr<Session> session, std::shared_ptr<Execution> execution,
+    std::shared_ptr<Asked> asked, PackageWish wish, std::shared_ptr<Turn>* turn) {
+  const auto ended = [](std::shared_ptr<Execution> it) -> Task<bool> {
+    co_await it->finished();
+    co_return true;
+  };
+  const auto replaced = [](std::shared_ptr<Asked> it) -> Task<bool> {
+    while (!it->newest) co_await it->changes.wait();
+    co_return true;
+  };
+  Provisioner::Progress silent;
+  auto first = co_await (provide_for(session, std::move(wish), std::move(silent), turn) ||
+                         ended(execution) || replaced(asked));
+  if (first.index() != 0 || execution->is_finished()) co_return std::nullopt;
+  co_return std::move(std::get<0>(first));
+}
+
+Task<void> LivePackages::answer(std::shared_ptr<Session> session,
+                                std::shared_ptr<Execution> execution, std::string text) {
+  const std::shared_ptr<Live> live = live_;
+  if (const auto found = live->questions.find(execution); found != live->questions.end()) {
+    found->second->newest = std::move(text);
+    found->second->changes.tell();
+    co_return;
+  }
+  struct Question {
+    std::shared_ptr<Live> live;
+    std::shared_ptr<Execution> of;
+    ~Question() { live->questions.erase(of); }
+  } question{live, execution};
+  const auto asked = std::make_shared<Asked>(executor_);
+  live->questions[execution] = asked;
+  asked->newest = std::move(text);
+  while (asked->newest && !execution->is_finished()) {
+    const std::string newest = std::move(*asked->newest);
+    asked->newest.reset();
+    PackageWish wish = read_wish(newest);
+    wish.allow_sdist = session->spec.allow_sdist;  // its client's word, not its code's
+    std::shared_ptr<Turn> turn;
+    std::optional<Provided> provided =
+        co_await provided_while_asked(session, execution, asked, std::move(wish), &turn);
+    if (!provided) continue;
+    if (!provided->trouble && provided->shadows)
+      provided->trouble =
+          trouble("conflict", "these packages need other versions than the image has",
+                  "create a session with them in `packages`");
+    if (!provided->trouble && !provided->layer.empty() && provided->layer != session->spec.layer) {
+      Status added = co_await registry_.add_layer(session, provided->layer);
+      if (!added) provided->trouble = trouble("install_failed", added.error().message, "try again");
+    }
+    if (asked->newest) continue;  // nobody waits for this one
+    json::object out;
+    if (const auto& why = provided->trouble) {
+      out = {{"code", why->code}, {"detail", why->detail}, {"remedy", why->remedy}};
+    } else {
+      json::array& pins = out["added"].emplace_array();
+      if (const packages::Layer* layer = provisioner_.layers().find(provided->layer))
+        for (const std::string& pin : layer->pins) pins.emplace_back(pin);
+    }
+    session->answer_input(*execution, json::serialize(out));
+  }
+}
+
+}  // namespace vitrine::session

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packages for sessions that live: asked for by a client, or by the session's own code while it runs.
+// One at a time is added to a session, each beside what it has when its turn comes, so that none covers
+// what another has brought.
+//
+// Ownership: one per front. Threading: the front's one thread. It must outlive its callers.
+// Trust:     what code asks for is as hostile as the code.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "session/provision.h"
+
+namespace vitrine::session {
+
+class LivePackages {
+ public:
+  LivePackages(asio::any_io_executor executor, Registry& registry, Provisioner& provisioner)
+      : executor_(executor),
+        registry_(registry),
+        provisioner_(provisioner),
+        live_(std::make_shared<Live>(executor)) {}
+  ~LivePackages() { live_->orphaned = true; }
+  LivePackages(const LivePackages&) = delete;
+  LivePackages& operator=(const LivePackages&) = delete;
+
+  // The right to add to a session, held until the layer is there: each covers the one before.
+  class Turn;
+  // Beside what the session has when its turn comes.
+  Task<Provided> provide_for(std::shared_ptr<Session> session, PackageWish wish,
+                             Provisioner::Progress progress, std::shared_ptr<Turn>* turn);
+  // Answers a worker that asks for packages while its code runs: {"packages": [...]} or, when it
+  // has them, {"added": [...]}, or {"code", "detail", "remedy"}. A newer question of the same execution
+  // takes the place of the one that it did not wait for; what has ended is not waited for either.
+  Task<void> answer(std::shared_ptr<Session> session, std::shared_ptr<Execution> execution,
+                    std::string wish);
+
+ private:
+  // What waits for a live session; it may outlive this object when the server ends.
+  struct Asked {
+    explicit Asked(asio::any_io_executor executor) : changes(std::move(executor)) {}
+    std::optional<std::string> newest;
+    Changes changes;
+  };
+  struct Live {
+    explicit Live(asio::any_io_executor executor) : changes(std::move(executor)) {}
+    std::set<std::string> adding;  // sessions whose turn somebody has
+    std::map<std::shared_ptr<Execution>, std::shared_ptr<Asked>> questions;
+    bool orphaned = false;
+    Changes changes;
+  };
+
+  // None if the execution ended, or asked for something else, before it was there.
+  Task<std::optional<Provided>> provided_while_asked(std::shared_ptr<Session> session,
+                                                     std::shared_ptr<Execution> execution,
+                                                     std::shared_ptr<Asked> asked, PackageWish wish,
+                                                     std::shared_ptr<Turn>* turn);
+
+  asio::any_io_executor executor_;
+  Registry& registry_;
+  Provisioner& provisioner_;
+  std::shared_ptr<Live> live_;
+};
+
+}  // namespace vitrine::session

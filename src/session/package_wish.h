@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client wants to import, and what became of it: plain values between the routes, the
+// provisioner and the installer. A Provided holds its layer, so that nobody removes it meanwhile.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "packages/layers.h"
+#include "session/package_trouble.h"
+
+namespace vitrine::session {
+
+struct PackageWish {
+  std::vector<std::string> packages;  // requirement strings
+  std::vector<std::string> imports;   // module names
+  bool allow_sdist = false;
+  std::string layer = {};        // that the session has already: its versions stay
+  std::string environment = {};  // of the session
+  std::string owner = {};        // whose quota an installation counts for
+
+  bool empty() const { return packages.empty() && imports.empty(); }
+};
+
+struct Provided {
+  std::optional<PackageTrouble> trouble = {};
+  std::string layer = {};  // "" = the image has all of it
+  bool shadows = false;    // the layer comes before the image: the session must be a bare one
+  packages::Layers::Hold hold = {};  // keep it until the session has the layer
+  std::vector<std::string> notes = {};
+  std::vector<std::string> modules = {};  // the imports, corrected
+};
+
+inline Provided refused(PackageTrouble why) {
+  Provided out;
+  out.trouble = std::move(why);
+  return out;
+}
+
+}  // namespace vitrine::session

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/stamps.h"
+
+#include <sys/random.h>
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+namespace vitrine::session {
+
+std::string new_id() {
+  std::array<unsigned char, 16> random{};
+  (void)!::getrandom(random.data(), random.size(), 0);
+  std::string id;
+  for (unsigned char byte : random) {
+    id += "0123456789abcdef"[byte >> 4];
+    id += "0123456789abcdef"[byte & 15];
+  }
+  return id;
+}
+
+std::string now_rfc3339() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  tm parts{};
+  ::gmtime_r(&now.tv_sec, &parts);
+  std::array<char, 40> text{};
+  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::array<char, 8> millis{};
+  std::snprintf(millis.data(), millis.size(), ".%03ldZ", now.tv_nsec / 1'000'000 % 1000);
+  return std::string(text.data(), size) + millis.data();
+}
+
+}  // namespace vitrine::session

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/workshop.h"
+
+#include <algorithm>
+#include <set>
+
+#include "model/layer.h"
+#include "packages/requirements.h"
+
+namespace vitrine::session {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::size_t kMaxProgress = 500;
+constexpr std::size_t kMaxHosts = 16;  // that the pages of one wish lead to
+
+}  // namespace
+
+std::string text_of(const json::object& in, const char* key) {
+  const json::value* value = in.if_contains(key);
+  return value != nullptr && value->is_string() ? std::string(value->as_string()) : "";
+}
+
+json::array to_array(const std::vector<std::string>& list) {
+  json::array out;
+  for (const std::string& one : list) out.emplace_back(one);
+  return out;
+}
+
+std::optional<PackageTrouble> Workshop::admit() {
+  Result<IndexAccess::Pass> pass = index_.admit();
+  if (!pass) return explain("offline", pass.error().message);
+  pass_ = std::move(*pass);
+  return std::nullopt;
+}
+
+Task<std::optional<PackageTrouble>> Workshop::open(Way way) {
+  SessionSpec spec;
+  spec.name = "packages";
+  spec.variant = Variant::bare;
+  spec.lifetime = Lifetime::one_shot;  // is in no list, and of no use to the next front
+  spec.stored = false;
+  spec.limits.memory_bytes = 1ull << 30;
+  spec.limits.disk_bytes = config_.layer_bytes + config_.layer_bytes / 2;  // and what is downloaded
+  spec.limits.processes = 128;
+  spec.limits.exec_time = std::chrono::duration_cast<std::chrono::milliseconds>(config_.time);
+  spec.environment = order.environment;
+  if (config_.find_links) spec.layer = kWheels;
+  std::vector<std::string> hosts = index_.hosts();
+  if (way == Way::index && (!hosts.empty() || !pass_.tickets.empty())) {
+    const std::set<std::string> own(hosts_.begin(), hosts_.end());
+    hosts.insert(hosts.end(), own.begin(), own.end());
+    for (const std::string& host : index_.found())
+      if (!own.contains(host)) hosts.push_back(host);
+    hosts_.assign(hosts.begin(), hosts.end());
+    if (!pass_.tickets.empty())
+      hosts.insert(hosts.begin(), std::string(kGateMark) + std::to_string(index_.gate_port()));
+    hosts.insert(hosts.begin(), std::string(kIndexMark));
+    spec.network = Network{std::move(hosts)};
+  }
+  Result<std::shared_ptr<Session>> made = co_await registry_.create(std::move(spec));
+  if (!made && made.error().code != Code::unavailable && made.error().code != Code::over_limit)
+    co_return explain("offline", made.error().message);
+  if (!made)
+    co_return busy("there is no room to install packages: " + made.error().message,
+                   "try again later");
+  session_ = std::move(*made);
+  ++session_->attached;
+  co_return std::nullopt;
+}
+
+Task<void> Workshop::close() {
+  std::shared_ptr<Session> session = std::exchange(session_, nullptr);
+  if (!session) co_return;
+  (void)co_await registry_.end(session);
+}
+
+Task<std::optional<PackageTrouble>> Workshop::find_hosts() {
+  const std::vector<std::string> known = index_.hosts();
+  if (pass_.urls.empty()) co_return std::nullopt;
+  json::object asked = job("hosts");
+  Said said = co_await ask(std::move(asked));
+  if (said.trouble) co_return std::move(said.trouble);
+  std::set<std::string> hosts;
+  if (const json::value* list = said.done.if_contains("hosts"); list && list->is_array())
+    for (const json::value& one : list->as_array())
+      if (one.is_string() && hosts.size() < kMaxHosts)
+        if (std::string host(one.as_string()); parse_network_rule(host))
+          hosts.insert(std::move(host));
+  if (hosts.empty()) co_return std::nullopt;  // a package that is not there: uv will tell
+  for (const std::string& host : known) hosts.erase(host);
+  hosts.erase("127.0.0.1:" + std::to_string(index_.gate_port()));
+  const std::vector<std::string> before = hosts_;  // that its session reaches already
+  hosts_.assign(hosts.begin(), hosts.end());
+  for (const std::string& host : before) hosts.erase(host);
+  index_.remember(hosts);
+  if (hosts.empty()) co_return std::nullopt;
+  co_await close();
+  co_return co_await open(Way::index);
+}
+
+json::object Workshop::job(const char* action) const {
+  json::object out{{"action", action},
+                   {"requirements", to_array(order.requirements)},
+                   {"allow_sdist", order.allow_sdist},
+                   {"environment", !order.environment.empty()},
+                   {"find_links", config_.find_links},
+                   {"certificates", config_.certificates}};
+  const std::vector<std::string>& urls = pass_.urls;
+  if (urls.empty()) return out;
+  out["index_url"] = urls.front();
+  out["extra_index_urls"] = to_array({urls.begin() + 1, urls.end()});
+  return out;
+}
+
+bool Workshop::take(const std::string& line, Said& said) {
+  boost::system::error_code failed;
+  json::value parsed = json::parse(line, failed);
+  json::object* message = failed ? nullptr : parsed.if_object();
+  if (message == nullptr) return false;
+  if (message->contains("progress") && progress.size() < kMaxProgress) {
+    const std::string text = index_.without_gate(text_of(*message, "progress"));
+    progress.push_back(packages::quoted(text));
+    std::string& shown = progress.back();
+    shown = shown.substr(1, shown.size() - 2);
+    changes.tell();
+  }
+  if (json::value* why = message->if_contains("failed"); why && why->is_object())
+    said.trouble = explain(text_of(why->as_object(), "code"),
+                           index_.without_gate(text_of(why->as_object(), "detail")));
+  json::value* result = message->if_contains("done");
+  if (result == nullptr || !result->is_object()) return false;
+  said.done = result->as_object();
+  return true;
+}
+
+Task<Workshop::Said> Workshop::ask(json::object job) {
+  Said said;
+  ExecRequest request;
+  request.code = "from vitrine_runtime import installer; installer.main()";
+  request.stdin_text = json::serialize(job);
+  request.timeout = std::max(std::chrono::milliseconds(100),
+                             std::chrono::duration_cast<std::chrono::milliseconds>(
+                                 latest - std::chrono::steady_clock::now()));
+  std::shared_ptr<Session> session = session_;
+  if (!session || abandoned) {
+    said.trouble = explain("cancelled", "nobody waited for it");
+    co_return said;
+  }
+  Result<std::shared_ptr<Execution>> started = session->execute(std::move(request));
+  if (!started) {
+    said.trouble = explain("cancelled", started.error().message);
+    co_return said;
+  }
+  std::shared_ptr<Execution> execution = *started;
+  std::string line;
+  std::size_t cursor = 0;
+  bool done = false;
+  for (;;) {
+    std::optional<Event> event = co_await execution->next(cursor);
+    if (!event) break;
+    const auto* output = std::get_if<OutputEvent>(&*event);
+    if (output == nullptr || output->stream != Stream::out) continue;
+    for (char c : output->text) {
+      if (c != '\n') {
+        line += c;
+        continue;
+      }
+      done = take(line, said) || done;
+      line.clear();
+    }
+  }
+  co_await execution->finished();
+  const ExecRecord& record = execution->record;
+  if (said.trouble && said.trouble->code == "offline" && record.network)
+    for (const NetworkEntry& entry : *record.network)
+      if (entry.decision != NetworkDecision::allowed) {  // the proxy knows better why
+        said.trouble->detail = "the index cannot be reached: " + entry.reason;
+        if (entry.decision == NetworkDecision::refused)
+          said.trouble->remedy = "the operator may allow its network with --egress-allow-private";
+        break;
+      }
+  if (record.outcome == Outcome::timeout)
+    said.trouble = explain("install_timeout", "the installation took longer than " +
+                                                  std::to_string(config_.time.count()) + " s");
+  else if (record.outcome == Outcome::oom)
+    said.trouble = explain("too_big", "unpacking the packages took more memory than there is");
+  else if (record.outcome != Outcome::ok)
+    said.trouble = explain(abandoned ? "cancelled" : "",
+                           "the installer ended as " + std::string(to_string(record.outcome)));
+  else if (!done && !said.trouble) said.trouble = explain("", "the installer said nothing");
+  co_return said;
+}
+
+}  // namespace vitrine::session
