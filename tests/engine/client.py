@@ -11,7 +11,7 @@ import socket
 import struct
 import termios
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from execution import Execution
@@ -325,8 +325,8 @@ class Session:
         if not data:
             self.ended.add(fd)
 
-    def read_message(self) -> wire.Message | None:
-        """Reads one frame; gives a message if it was the last of one. EOFError at the end."""
+    def read_messages(self) -> Iterator[wire.Message]:
+        """Reads one datagram; gives the messages that are whole with it. EOFError at the end."""
         try:
             datagram, _, flags, _ = self.channel.recvmsg(wire.MAX_FRAME)
         except ConnectionResetError:
@@ -336,22 +336,22 @@ class Session:
             raise EOFError("the worker closed its socket")
         if flags & socket.MSG_TRUNC:
             raise wire.ProtocolError("a frame is longer than 64 KiB")
-        return self.assembler.add(wire.decode_frame(datagram))
+        for frame in wire.decode_frames(datagram):
+            message = self.assembler.add(frame)
+            if message is not None:
+                yield message
 
     def _read_channel(self, execution: Execution, on_input: Answer | None) -> None:
         try:
-            message = self.read_message()
+            for message in self.read_messages():
+                execution.messages.append(message)
+                execution.end_with(message)
+                if message.kind == wire.INPUT_REQUEST and on_input is not None:
+                    self.answer(on_input(message.body))
         except EOFError:
             return  # how it died, the keeper tells
         except wire.ProtocolError as lie:
             execution.lie = lie
-            return
-        if message is None:
-            return
-        execution.messages.append(message)
-        execution.end_with(message)
-        if message.kind == wire.INPUT_REQUEST and on_input is not None:
-            self.answer(on_input(message.body))
 
     def answer(self, line: bytes | None) -> None:
         """To an INPUT_REQUEST; None = end of file."""

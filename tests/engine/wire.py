@@ -5,7 +5,7 @@ the C++ code from docs/session-socket.md, so that each checks the other."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,8 @@ HEADER = struct.Struct("<HBBB3sQII")
 MAGIC, VERSION = 0x5456, 1
 MORE, REST, REPLAY = 1, 2, 4
 MAX_FRAME = 64 * 1024
+MAX_TOGETHER = 16  # frames in a datagram of a worker
+
 MAX_PAYLOAD = MAX_FRAME - HEADER.size
 
 SETUP, EXECUTE, INPUT, RESUME, CAPTURED = 1, 2, 3, 4, 5
@@ -216,18 +218,27 @@ class Frame:
     payload: bytes
 
 
-def decode_frame(datagram: bytes) -> Frame:
-    """A frame of a worker."""
-    if not HEADER.size <= len(datagram) <= MAX_FRAME:
-        raise ProtocolError("a frame of an impossible size")
-    magic, version, kind, flags, zero, execution, sequence, length = HEADER.unpack_from(datagram)
-    if (magic, version, zero) != (MAGIC, VERSION, b"\0\0\0") or flags & ~(MORE | REST | REPLAY):
-        raise ProtocolError("not a frame")
-    if length != len(datagram) - HEADER.size:
-        raise ProtocolError("a frame lies about its length")
-    if not READY <= kind <= LINE:
-        raise ProtocolError("a frame of a type that no worker sends")
-    return Frame(kind, flags, execution, sequence, datagram[HEADER.size :])
+def decode_frames(datagram: bytes) -> Iterator[Frame]:
+    """The frames of a worker's datagram, in order."""
+    if len(datagram) > MAX_FRAME:
+        raise ProtocolError("a datagram of an impossible size")
+    at = taken = 0
+    while at < len(datagram):
+        taken += 1
+        if taken > MAX_TOGETHER or len(datagram) - at < HEADER.size:
+            raise ProtocolError("too many frames in a datagram, or half a one")
+        magic, version, kind, flags, zero, execution, sequence, length = HEADER.unpack_from(
+            datagram, at
+        )
+        if (magic, version, zero) != (MAGIC, VERSION, b"\0\0\0") or flags & ~(MORE | REST | REPLAY):
+            raise ProtocolError("not a frame")
+        at += HEADER.size
+        if length > len(datagram) - at:
+            raise ProtocolError("a frame lies about its length")
+        if not READY <= kind <= LINE:
+            raise ProtocolError("a frame of a type that no worker sends")
+        yield Frame(kind, flags, execution, sequence, datagram[at : at + length])
+        at += length
 
 
 @dataclass
