@@ -109,12 +109,11 @@ def is_left(group: str) -> bool:
 
 
 def is_orphan(path: str) -> bool:
-    """An X server's socket or lock after its end; anything else of ours below /run."""
-    number = re.search(r"X(\d+)(-lock)?$", path)
-    if number is None:
-        return True
-    owner = text(f"/tmp/.X{number[1]}-lock").strip()
-    return not (owner.isdigit() and is_alive(int(owner)))
+    """A socket that nobody listens on, the lock of an X server that is gone, any other file."""
+    if path.endswith("-lock"):
+        owner = text(path).strip()
+        return not (owner.isdigit() and is_alive(int(owner)))
+    return not any(line.endswith(f" {path}") for line in text("/proc/net/unix").splitlines())
 
 
 def left_files(place: Path) -> list[Path]:
