@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a stage of `./dev test` left behind: processes, mounts, cgroups and files.
 
-`leftovers.py begin PLACE` notes what is there already; PLACE is the stage's temporary directory.
+`leftovers.py begin PLACE` removes what killed runs left, and notes what is there; PLACE is the
+stage's temporary directory.
 `leftovers.py end PLACE [SECONDS]` gives what is ending that time, then names the rest, removes it,
 and fails. Other servers and other runs may be at work on the same machine: what may be theirs is
 not touched.
@@ -159,14 +160,22 @@ def unmount(path: str) -> None:
     os.spawnlp(os.P_WAIT, "umount", "umount", "--lazy", path)
 
 
-def begin(place: Path) -> int:
-    before = {"cgroups": sorted(cgroups()), "files": sorted(shared_files())}
-    (place / NOTES).write_text(json.dumps(before))
-    # Of earlier runs that were killed.
-    for old in place.parent.glob("vt-*-*"):
+def sweep(parent: Path) -> None:
+    """What earlier runs left that were killed."""
+    for old in parent.glob("vt-*-*"):
         owner = old.name.split("-")[1]
         if owner.isdigit() and not is_alive(int(owner)) and old.stat().st_uid == os.geteuid():
             shutil.rmtree(old, ignore_errors=True)
+    for group in cgroups():
+        if is_left(group) and not members(group):
+            with contextlib.suppress(OSError):
+                remove_group(group)
+
+
+def begin(place: Path) -> int:
+    sweep(place.parent)
+    before = {"cgroups": sorted(cgroups()), "files": sorted(shared_files())}
+    (place / NOTES).write_text(json.dumps(before))
     return 0
 
 

@@ -100,24 +100,28 @@ def test_the_group_of_a_test_that_has_ended_is_named_and_removed(place: Path) ->
 
 
 def test_what_is_anothers_is_left_alone(place: Path) -> None:
-    with group(f"vitrine-contract-{dead_pid()}-1") as older:
-        look("begin", place)
-        with (
-            group(f"vitrine-contract-{os.getpid()}-1") as at_work,
-            group("vitrine-default") as foreign,
-            sleeper(TMPDIR="/tmp") as process,
-        ):
-            found = look("end", place)
+    look("begin", place)
+    with (
+        group(f"vitrine-contract-{os.getpid()}-1") as at_work,
+        group("vitrine-default") as foreign,
+        sleeper(TMPDIR="/tmp") as process,
+    ):
+        found = look("end", place)
 
-            assert (found.returncode, found.stderr) == (0, "")
-            assert older.exists() and at_work.exists() and foreign.exists()
-            assert process.poll() is None
+        assert (found.returncode, found.stderr) == (0, "")
+        assert at_work.exists() and foreign.exists()
+        assert process.poll() is None
 
 
-def test_the_place_of_a_run_that_was_killed_is_removed_by_the_next(place: Path) -> None:
+def test_what_a_killed_run_left_is_removed_by_the_next(place: Path) -> None:
     old = Path(tempfile.mkdtemp(prefix=f"vt-{dead_pid()}-", dir="/tmp"))
     (old / "x").write_text("")
 
-    look("begin", place)
+    with (
+        group(f"vitrine-contract-{dead_pid()}-1") as left,
+        group(f"vitrine-contract-{os.getpid()}-1") as at_work,
+    ):
+        look("begin", place)
 
+        assert not left.exists() and at_work.exists()
     assert place.exists() and not old.exists()
