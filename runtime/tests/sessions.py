@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import zlib
 from collections.abc import Callable
@@ -84,7 +85,10 @@ class Done:
 class Zygote:
     def __init__(self, variant: str) -> None:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # What a session's /tmp is: the code of tests leaves its files there.
+        self._scratch = tempfile.TemporaryDirectory(prefix="vitrine-runtime-")
         environment = dict(os.environ, LC_ALL="C.UTF-8", PYTHONPATH=f"{HERE.parent}:{HERE}")
+        environment["TMPDIR"] = self._scratch.name
         environment.pop("MPLBACKEND", None)
         self.process = subprocess.Popen(
             [PYTHON, str(HERE / "zygote_process.py"), str(theirs.fileno()), variant],
@@ -99,6 +103,7 @@ class Zygote:
     def close(self) -> None:
         self.control.close()
         self.process.wait(PATIENCE)
+        self._scratch.cleanup()
 
 
 _zygotes: dict[str, Zygote] = {}

@@ -61,12 +61,15 @@ def family(pid: int) -> set[tuple[int, int]]:
     return {key for key in known if key[0] in members}
 
 
-def remove_cgroups(name: str) -> None:
-    """What the next keeper of that name would remove, where none is to come."""
-    for root in Path("/sys/fs/cgroup").glob("**/vitrine-" + name):
+def remove_cgroups(name: str) -> bool:
+    """What the next keeper of that name would remove, where none is to come. False while somebody
+    is still ending in there."""
+    roots = list(Path("/sys/fs/cgroup").glob("**/vitrine-" + name))
+    for root in roots:
         for directory, _, _ in os.walk(root, topdown=False):
             with contextlib.suppress(OSError):
                 os.rmdir(directory)
+    return not any(root.exists() for root in roots)
 
 
 class Answer:
@@ -296,10 +299,10 @@ class Server:
                 self.process.wait(20)
         if self.process.stdout:
             self.process.stdout.close()
-        if self.process.returncode == -signal.SIGKILL:
-            remove_cgroups(self.name)
         if self.owns_directory:
             shutil.rmtree(self.directory, ignore_errors=True)
+        if self.process.returncode != 0:
+            assert until(lambda: remove_cgroups(self.name), 20), "its cgroups stay"
 
 
 class Session:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from conftest import colour, is_blank, seen, shot
 from served import Background, Server, Session, family, processes, until
 
@@ -222,6 +223,7 @@ def test_who_reads_pictures_slowly_keeps_nobody_else_waiting(
     assert until(lambda: attacker.call("GET", "/screenshot?scale=0.1").status == 200)
 
 
+@pytest.mark.apart
 def test_screens_that_are_looked_at_leave_the_front_to_others(
     create: Callable[..., Session],
 ) -> None:

@@ -119,6 +119,7 @@ def test_its_packages_hold_every_library_of_the_programs() -> None:
         capture_output=True, text=True, timeout=60,
     ).stdout  # fmt: skip
     have = {line.strip() for line in text.splitlines() if line and not line.startswith(" ")}
+    needed = {}
     for program in (
         "vitrine",
         "vitrine-keeper",
@@ -128,9 +129,15 @@ def test_its_packages_hold_every_library_of_the_programs() -> None:
     ):
         listed = subprocess.run(["ldd", BUILD / "bin" / program], capture_output=True, text=True)
         for path in re.findall(r"=> (/\S+)", listed.stdout):
-            real = os.path.realpath(path)
-            owners = subprocess.run(
-                ["dpkg", "-S", real, real.removeprefix("/usr")], capture_output=True, text=True
-            ).stdout
-            packages = {line.partition(":")[0] for line in owners.splitlines()}
-            assert packages & have, f"{program} needs {path} of {packages or 'no package'}"
+            needed[os.path.realpath(path)] = f"{program} needs {path}"
+    assert needed
+    # Asked once for all of them: each question reads the lists of every package.
+    names = [name for path in needed for name in (path, path.removeprefix("/usr"))]
+    asked = subprocess.run(["dpkg", "-S", *names], capture_output=True, text=True)
+    owners: dict[str, set[str]] = {}
+    for line in asked.stdout.splitlines():
+        packages, _, path = line.rpartition(": ")
+        owners.setdefault(path, set()).update(one.partition(":")[0] for one in packages.split(", "))
+    for path, need in needed.items():
+        packages = owners.get(path, set()) | owners.get(path.removeprefix("/usr"), set())
+        assert packages & have, f"{need} of {packages or 'no package'}"

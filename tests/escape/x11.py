@@ -169,8 +169,9 @@ class X:
         _, data = self.ask(98, 0, struct.pack("<Hxx", len(name)) + name.encode())
         return data[9] if data[8] else None
 
-    def atom(self, name):
-        _, data = self.ask(16, 0, struct.pack("<Hxx", len(name)) + name.encode())
+    def atom(self, name, make=True):
+        """Its number; 0 if there is none and none is to be made."""
+        _, data = self.ask(16, int(not make), struct.pack("<Hxx", len(name)) + name.encode())
         return struct.unpack("<I", data[8:12])[0]
 
     def close(self):

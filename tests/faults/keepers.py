@@ -182,6 +182,13 @@ class Process:
             self.process.send_signal(signum)
         return self.wait_end(seconds)
 
+    def _remove_cgroups(self) -> bool:
+        """False while somebody is still ending in there."""
+        for path in sorted(census.cgroup_directories(self.name), reverse=True):
+            with contextlib.suppress(OSError):
+                path.rmdir()
+        return not census.cgroup_directories(self.name)
+
     def discard(self) -> None:
         """Ends it, however it is, and what it may have left."""
         if self.process.poll() is None:
@@ -193,9 +200,7 @@ class Process:
                 self.process.wait(20)
         if self.process.stdout:
             self.process.stdout.close()
-        for path in sorted(census.cgroup_directories(self.name), reverse=True):
-            with contextlib.suppress(OSError):
-                path.rmdir()
+        census.until(self._remove_cgroups)
         if self.owns_directory:
             shutil.rmtree(self.directory, ignore_errors=True)
 

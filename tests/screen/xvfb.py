@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real X server, started with the options that a session's has, and programs in it."""
 
+import contextlib
 import ctypes
 import os
 import re
@@ -114,6 +115,12 @@ class Display:
         return program
 
     def close(self) -> None:
+        for program in self.programs:
+            program.kill()
+        if self.server.poll() is None:
+            self.server.terminate()  # killed, it would leave its socket
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.server.wait(20)
         for program in [*self.programs, self.server]:
             if program.poll() is None:
                 program.kill()

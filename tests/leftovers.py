@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a stage of `./dev test` left behind: processes, mounts, cgroups and files.
+
+`leftovers.py begin PLACE` removes what killed runs left, and notes what is there; PLACE is the
+stage's temporary directory.
+`leftovers.py end PLACE [SECONDS]` gives what is ending that time, then names the rest, removes it,
+and fails. Other servers and other runs may be at work on the same machine: what may be theirs is
+not touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+PATIENCE = 10.0  # seconds: what the last test killed may still be ending
+NOTES = ".before"
+# The tests name their keepers after their own process; `vitrine serve` does so after its data.
+NAMED_BY_A_TEST = re.compile(r"vitrine-[a-z]+-(\d+)(-|$)")
+NAMED_BY_DATA = re.compile(r"vitrine-data-[0-9a-f]{12}$")
+
+
+def text(path: Path | str) -> str:
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def is_alive(pid: int) -> bool:
+    return text(f"/proc/{pid}/stat").rpartition(") ")[2][:1] not in ("", "Z", "X")
+
+
+# ---- everything there is, whosever it is
+
+
+def cgroups() -> set[str]:
+    """The topmost group of every keeper, in every hierarchy."""
+    found = set()
+    for line in text("/proc/self/mountinfo").splitlines():
+        words = line.split()
+        if words[words.index("-") + 1] not in ("cgroup", "cgroup2"):
+            continue
+        for directory, names, _ in os.walk(words[4]):
+            ours = [name for name in names if name.startswith("vitrine-")]
+            found |= {f"{directory}/{name}" for name in ours}
+            names[:] = [name for name in names if name not in ours]
+    return found
+
+
+def shared_files() -> set[str]:
+    """Files outside of PLACE: where X servers and a service have theirs."""
+    places = (("/tmp/.X11-unix", "X*"), ("/tmp", ".X*-lock"), ("/run", "vitrine*"))
+    return {str(path) for where, pattern in places for path in Path(where).glob(pattern)}
+
+
+# ---- what is the stage's, and left
+
+
+def left_processes(place: Path) -> list[int]:
+    """Those that were started with PLACE in their environment or on their command line."""
+    mark = str(place).encode()
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or int(entry) == os.getpid() or not is_alive(int(entry)):
+            continue
+        with contextlib.suppress(OSError):
+            started = Path(f"/proc/{entry}/environ").read_bytes()
+            started += Path(f"/proc/{entry}/cmdline").read_bytes()
+            if mark in started and not is_ancestor(int(entry)):
+                found.append(int(entry))
+    return found
+
+
+def is_ancestor(pid: int) -> bool:
+    """Whoever started this: `timeout`, with PLACE among its words."""
+    above = os.getpid()
+    while above > 1:
+        above = int(text(f"/proc/{above}/stat").rpartition(") ")[2].split()[1])
+        if above == pid:
+            return True
+    return False
+
+
+def members(group: str) -> list[int]:
+    return [
+        int(pid)
+        for directory, _, _ in os.walk(group)
+        for pid in text(f"{directory}/cgroup.procs").split()
+        if is_alive(int(pid))
+    ]
+
+
+def is_left(group: str) -> bool:
+    """A keeper's group after the test that named it has ended, or a server's with nobody inside."""
+    name = os.path.basename(group)
+    if NAMED_BY_DATA.match(name):
+        return not members(group)
+    tester = NAMED_BY_A_TEST.match(name)
+    return tester is not None and not is_alive(int(tester[1]))
+
+
+def is_orphan(path: str) -> bool:
+    """A socket that nobody listens on, the lock of an X server that is gone, any other file."""
+    if path.endswith("-lock"):
+        owner = text(path).strip()
+        return not (owner.isdigit() and is_alive(int(owner)))
+    return not any(line.endswith(f" {path}") for line in text("/proc/net/unix").splitlines())
+
+
+def left_files(place: Path) -> list[Path]:
+    return [
+        path
+        for path in place.iterdir()
+        if path.name != NOTES and not path.name.startswith("pytest-of-")
+    ]
+
+
+def left_mounts(place: Path) -> list[str]:
+    return [
+        line.split()[4] for line in text("/proc/self/mountinfo").splitlines() if f"{place}/" in line
+    ]
+
+
+# ---- what is done about it
+
+
+def end_process(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+
+
+def remove_group(group: str) -> None:
+    for pid in members(group):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    latest = time.monotonic() + PATIENCE
+    while members(group) and time.monotonic() < latest:
+        time.sleep(0.05)
+    for directory, _, _ in os.walk(group, topdown=False):
+        os.rmdir(directory)
+
+
+def remove_file(path: Path | str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
+
+
+def unmount(path: str) -> None:
+    os.spawnlp(os.P_WAIT, "umount", "umount", "--lazy", path)
+
+
+def sweep(parent: Path) -> None:
+    """What earlier runs left that were killed."""
+    for old in parent.glob("vt-*-*"):
+        owner = old.name.split("-")[1]
+        if owner.isdigit() and not is_alive(int(owner)) and old.stat().st_uid == os.geteuid():
+            shutil.rmtree(old, ignore_errors=True)
+    for group in cgroups():
+        if is_left(group) and not members(group):
+            with contextlib.suppress(OSError):
+                remove_group(group)
+
+
+def begin(place: Path) -> int:
+    sweep(place.parent)
+    before = {"cgroups": sorted(cgroups()), "files": sorted(shared_files())}
+    (place / NOTES).write_text(json.dumps(before))
+    return 0
+
+
+def end(place: Path, patience: float) -> int:
+    before = {what: set(names) for what, names in json.loads((place / NOTES).read_text()).items()}
+
+    def look() -> list[tuple[str, Callable[[], None]]]:
+        found: list[tuple[str, Callable[[], None]]] = []
+        for pid in left_processes(place):
+            command = text(f"/proc/{pid}/cmdline").replace("\0", " ")[:120]
+            found.append((f"process {pid} {command}", lambda pid=pid: end_process(pid)))
+        for path in left_mounts(place):
+            found.append((f"mount {path}", lambda path=path: unmount(path)))
+        for group in sorted(cgroups() - before["cgroups"]):
+            if is_left(group):
+                found.append((f"cgroup {group}", lambda group=group: remove_group(group)))
+        for name in sorted(shared_files() - before["files"]):
+            if is_orphan(name):
+                found.append((f"file {name}", lambda name=name: remove_file(name)))
+        for path in left_files(place):
+            found.append((f"file {path}", lambda path=path: remove_file(path)))
+        return found
+
+    latest = time.monotonic() + patience
+    while (left := look()) and time.monotonic() < latest:
+        time.sleep(0.2)
+    for what, remove in left:
+        print(f"left behind, and removed now: {what}", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            remove()
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    verb, place, patience = [*sys.argv[1:], str(PATIENCE)][:3]
+    sys.exit(begin(Path(place)) if verb == "begin" else end(Path(place), float(patience)))

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a stage leaves is found, named and removed; what is another's is not touched."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).resolve().parent / "leftovers.py"
+
+
+def look(verb: str, place: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, PROGRAM, verb, place, "0.5"], capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix=f"vt-{os.getpid()}-", dir="/tmp") as name:
+        yield Path(name)
+
+
+@contextlib.contextmanager
+def sleeper(**env: str) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["/bin/sleep", "600"], env=env) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def dead_pid() -> int:
+    with subprocess.Popen(["/bin/true"]) as process:
+        process.wait()
+    return process.pid
+
+
+def a_hierarchy() -> Path:
+    """A cgroup that this process may make others in."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        for name in (controllers.removeprefix("name="), "unified"):
+            found = Path(f"/sys/fs/cgroup/{name}{path}")
+            if os.access(found, os.W_OK) and (found / "cgroup.procs").exists():
+                return found
+    pytest.skip("no cgroup may be made here")
+
+
+@contextlib.contextmanager
+def group(name: str) -> Iterator[Path]:
+    made = a_hierarchy() / name
+    (made / "inner").mkdir(parents=True)
+    try:
+        yield made
+    finally:
+        for path in (made / "inner", made):
+            with contextlib.suppress(FileNotFoundError):
+                path.rmdir()
+
+
+def test_a_stage_that_leaves_nothing_is_fine(place: Path) -> None:
+    assert look("begin", place).returncode == 0
+    (place / "pytest-of-somebody").mkdir()
+
+    found = look("end", place)
+
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_files_and_processes_are_named_and_removed(place: Path) -> None:
+    look("begin", place)
+    (place / "vitrine-x" / "data").mkdir(parents=True)
+
+    with sleeper(TMPDIR=str(place)) as process:
+        found = look("end", place)
+
+        assert found.returncode == 1
+        assert f"process {process.pid} /bin/sleep" in found.stderr
+        assert process.wait(10) == -9
+    assert f"file {place}/vitrine-x" in found.stderr
+    assert not (place / "vitrine-x").exists()
+
+
+def test_the_group_of_a_test_that_has_ended_is_named_and_removed(place: Path) -> None:
+    look("begin", place)
+
+    with group(f"vitrine-contract-{dead_pid()}-1") as left:
+        found = look("end", place)
+
+        assert found.returncode == 1 and f"cgroup {left}" in found.stderr
+        assert not left.exists()
+
+
+def test_what_is_anothers_is_left_alone(place: Path) -> None:
+    look("begin", place)
+    with (
+        group(f"vitrine-contract-{os.getpid()}-1") as at_work,
+        group("vitrine-default") as foreign,
+        sleeper(TMPDIR="/tmp") as process,
+    ):
+        found = look("end", place)
+
+        assert (found.returncode, found.stderr) == (0, "")
+        assert at_work.exists() and foreign.exists()
+        assert process.poll() is None
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(place: Path) -> None:
+    old = Path(tempfile.mkdtemp(prefix=f"vt-{dead_pid()}-", dir="/tmp"))
+    (old / "x").write_text("")
+
+    with (
+        group(f"vitrine-contract-{dead_pid()}-1") as left,
+        group(f"vitrine-contract-{os.getpid()}-1") as at_work,
+    ):
+        look("begin", place)
+
+        assert not left.exists() and at_work.exists()
+    assert place.exists() and not old.exists()
