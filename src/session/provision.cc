@@ -21,7 +21,7 @@ using namespace boost::asio::experimental::awaitable_operators;
 
 namespace {
 
-constexpr int kMostAtOnce = 2;  // installations; each may fill its disk limit
+constexpr std::size_t kMostAtOnce = 2;  // installations; each may fill its disk limit
 constexpr std::size_t kMaxProgress = 500;
 constexpr std::size_t kMaxHosts = 16;       // that the pages of one wish lead to
 constexpr std::size_t kMaxKnownHosts = 32;  // of all wishes
@@ -122,6 +122,7 @@ Provisioner::Provisioner(asio::any_io_executor executor, Registry& registry,
       layers_(std::move(layers)),
       gateway_(executor, config_.certificates),
       live_(std::make_shared<Live>(executor)),
+      turns_(kMostAtOnce),
       landed_(executor) {}
 
 Provisioner::~Provisioner() {
@@ -377,6 +378,7 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
       flight->environment = wish.environment;
       flight->owner = wish.owner;
       registry_.accounts().installation_begins(flight->owner);
+      flight->turn = turns_.ask(flight->owner);
       if (has != nullptr) flight->pins = has->pins;
       flight->requirements.insert(flight->requirements.end(), flight->pins.begin(),
                                   flight->pins.end());
@@ -388,6 +390,7 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
           asio::detached);
     }
     ++flight->waiting;
+    flight->turn.join(wish.owner);
     // When the last one who waits is gone, so is the reason to go on.
     struct Waiting {
       std::shared_ptr<Flight> flight;
@@ -437,8 +440,7 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
 }
 
 Task<void> Provisioner::fly(std::string key, std::shared_ptr<Flight> flight) {
-  while (flying_ >= kMostAtOnce && !flight->abandoned) co_await landed_.wait();
-  ++flying_;
+  while (!flight->turn.is_called() && !flight->abandoned) co_await landed_.wait();
   flight->latest = std::chrono::steady_clock::now() + config_.time;  // queueing does not count
   Provided result;
   try {
@@ -448,7 +450,7 @@ Task<void> Provisioner::fly(std::string key, std::shared_ptr<Flight> flight) {
   }
   co_await close(flight);
   flight->tickets.clear();
-  --flying_;
+  flight->turn.leave();
   registry_.accounts().installation_ends(flight->owner);
   landed_.tell();
   if (!result.trouble) {

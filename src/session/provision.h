@@ -24,6 +24,7 @@
 #include "packages/names.h"
 #include "session/changes.h"
 #include "session/registry.h"
+#include "session/turns.h"
 
 namespace vitrine::session {
 
@@ -102,6 +103,7 @@ class Provisioner {
     std::string wish;  // its key
     std::string environment;
     std::string owner;
+    Turns::Ticket turn;  // of those that install at once
     std::vector<std::shared_ptr<const packages::Gateway::Ticket>> tickets;  // while it lasts
     std::vector<std::string> urls;  // of the indexes, as its session is told them
     std::vector<std::string> progress;
@@ -171,8 +173,8 @@ class Provisioner {
   std::vector<std::string> hosts_;  // where the index keeps its files
   std::unordered_map<std::string, std::shared_ptr<Flight>> flights_;
   std::shared_ptr<Live> live_;
-  int flying_ = 0;
-  Changes landed_;
+  Turns turns_;
+  Changes landed_;  // turns may have changed
   std::uint64_t installations_ = 0;
 };
 
