@@ -224,3 +224,21 @@ def test_a_file_of_credentials_is_enough(index: Index) -> None:
     finally:
         server.end()
         shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.mark.parametrize(
+    "hosts", ["https://files.example.org", "files.example.org/x", "a.org,b.org:x", "*"]
+)
+def test_hosts_of_an_index_are_checked_at_the_start(hosts: str, tmp_path: Path) -> None:
+    serve = [str(BUILD / "bin" / "vitrine"), "serve", "--data", str(tmp_path / "data"),
+             "--image", str(IMAGE), "--listen", "127.0.0.1:0", "--index-hosts"]  # fmt: skip
+
+    plain, secret = (
+        subprocess.run([*serve, hosts], capture_output=True, text=True, timeout=30, check=False)
+        for hosts in (hosts, f"user:{SECRET}@files.example.org")
+    )
+
+    for shown in (plain, secret):
+        assert shown.returncode == 2, shown
+        assert "index_hosts" in shown.stderr and "mirror.example.org:8443" in shown.stderr, shown
+    assert SECRET not in secret.stderr
