@@ -229,8 +229,8 @@ def test_a_file_of_credentials_is_enough(index: Index) -> None:
 @pytest.mark.parametrize(
     "hosts", ["https://files.example.org", "files.example.org/x", "a.org,b.org:x", "*"]
 )
-def test_hosts_of_an_index_are_checked_at_the_start(hosts: str, tmp_path: Path) -> None:
-    serve = [str(BUILD / "bin" / "vitrine"), "serve", "--data", str(tmp_path / "data"),
+def test_hosts_of_an_index_are_checked_at_the_start(hosts: str, shop: Shop) -> None:
+    serve = [str(BUILD / "bin" / "vitrine"), "serve", "--data", str(shop.directory / "checked"),
              "--image", str(IMAGE), "--listen", "127.0.0.1:0", "--index-hosts"]  # fmt: skip
 
     plain, secret = (
