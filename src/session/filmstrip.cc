@@ -34,13 +34,13 @@ void Filmstrip::ended() {
 }
 
 // Each picture has its share of the bytes: it is made smaller until it fits.
-Filmstrip::Task<std::shared_ptr<const std::string>> Filmstrip::develop(display::Frame frame) {
+Filmstrip::Task<std::shared_ptr<const std::string>> Filmstrip::develop(
+    std::shared_ptr<const display::Frame> frame) {
   const std::size_t share = (kMaxStripBytes - bytes_) / (wish_.most - taken_);
   for (double scale = 1; scale >= kLeastScale; scale /= 2) {
     display::Finish finish;
     finish.scale = scale;
-    display::Frame copy = frame;
-    Result<std::string> made = co_await studio_->develop(std::move(copy), std::move(finish));
+    Result<std::string> made = co_await studio_->develop(frame, std::move(finish));
     if (!made) co_return nullptr;
     if (made->size() <= share) co_return std::make_shared<const std::string>(std::move(*made));
   }
@@ -54,31 +54,34 @@ Filmstrip::Task<bool> Filmstrip::look() {
       co_await screen_.open(session_, display::Screen::Start::no);
   if (!view) co_return false;
   if (!looker_) looker_.emplace(studio_);
-  // As it is read, in the works, and the copy that is made smaller.
+  // As it is read, and what is made of it.
   const Geometry& size = (*view)->framebuffer.geometry();
   const std::shared_ptr<display::Studio::Room> room =
-      co_await studio_->make_room(std::size_t{3} * size.width * size.height * 4);
-  struct Emptied {
-    display::Frame& frame;
-    ~Emptied() {
-      if (frame.pixels.size() > kLargeFrame) frame = {};
-    }
-  } const emptied{frame_};
-  const auto before = Clock::now();
-  Result<display::Look> seen = (*view)->framebuffer.read(frame_);
-  const auto now = Clock::now();
-  look_time_ = now - before;
+      co_await studio_->make_room(std::size_t{2} * size.width * size.height * 4);
+  std::shared_ptr<display::Framebuffer> screen(*view, &(*view)->framebuffer);
+  display::Frame before = std::move(frame_);
+  display::Seen looked = co_await studio_->look(std::move(screen), std::move(before));
+  const auto frame = std::make_shared<display::Frame>(std::move(looked.frame));
+  const auto reuse = [&] {
+    if (frame->pixels.size() <= kLargeFrame) frame_ = std::move(*frame);
+  };
+  const Result<display::Look>& seen = looked.look;
+  const auto now = looked.at;
+  look_time_ = looked.cost;
   if (!seen) co_return false;
   // A screen on which nothing was painted yet is no picture to begin with.
   const bool differs = last_ ? *last_ != seen->hash : !seen->blank;
-  if (!wish_.every && !differs) co_return true;
-  if (wish_.every && ended_ && !differs) co_return true;
+  if (!differs && (!wish_.every || ended_)) {
+    reuse();
+    co_return true;
+  }
   last_ = seen->hash;
   StripFrame one;
   one.at = std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
   one.out_offset = hooks_.written();
   one.line = hooks_.line();
-  std::shared_ptr<const std::string> png = co_await develop(frame_);
+  std::shared_ptr<const std::string> png = co_await develop(frame);
+  reuse();
   ++taken_;
   if (!png) co_return true;
   bytes_ += png->size();

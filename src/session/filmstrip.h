@@ -48,7 +48,7 @@ class Filmstrip {
   using Clock = std::chrono::steady_clock;
 
   Task<bool> look();
-  Task<std::shared_ptr<const std::string>> develop(display::Frame frame);
+  Task<std::shared_ptr<const std::string>> develop(std::shared_ptr<const display::Frame> frame);
 
   display::Screen& screen_;
   std::shared_ptr<display::Studio> studio_;
