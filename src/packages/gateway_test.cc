@@ -27,7 +27,9 @@ TEST(IndexUrl, KeepsAPortThatIsNotTheUsualOne) {
 
 TEST(IndexUrl, IsNothingElse) {
   for (const char* text : {"", "a.org", "ftp://a.org/", "https://", "https://@/", "https://a:b/",
-                           "https://a:123456/", "https://[::1/", "https://a b/"})
+                           "https://a:123456/", "https://[::1/", "https://a b/", "https://[::1]x/",
+                           "https://[::1]x:80/", "https://a]:80/", "https://a:b:80/", "http://::1/",
+                           "https://u:p@[a.org]/", "https://[x@::1]:80/", "https://[]/"})
     EXPECT_FALSE(parse_index_url(text)) << text;
 }
 

@@ -266,6 +266,7 @@ GATEWAY = {
     "asks_twice": b"\2\0GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n",
     "url": b"\3\0https://us%40er:p%3Aw@Index.Example.org:8443/simple/?x#y",
     "url_v6": b"\3\0http://[2001:db8::1]:80/simple",
+    "url_odd": b"\3\0http://[x@y:db8::1]:80/simple",
     "host": b"\3\0*.files.example.org:8443",
 }  # fmt: skip
 
