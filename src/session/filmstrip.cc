@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto kLook = 20ms;      // between looks for a change
-constexpr int kFrontsShare = 10;  // a look of 3 ms is followed by 30 ms without one
+constexpr int kOthersShare = 10;  // a look of 3 ms is followed by 30 ms without one
 constexpr auto kAsleep = 250ms;   // while there is no screen; its start wakes us
 constexpr auto kSeldom = 1s;
 constexpr std::size_t kLargeFrame = 4u << 20;  // bytes: not kept between two looks
@@ -95,14 +95,14 @@ Filmstrip::Task<void> Filmstrip::run() {
   for (bool last = false; !last && taken_ < wish_.most;) {
     last = ended_;  // what is there at the end is looked at once more
     const bool seen = co_await look();
-    Clock::duration least = look_time_ * kFrontsShare;
+    Clock::duration least = look_time_ * kOthersShare;
     if (looker_) least = std::max(least, looker_->pause_after(look_time_));
     const Clock::duration pause = wish_.every ? Clock::duration(*wish_.every) : kLook;
     next = std::max(next + pause, Clock::now() + std::min(least, pause));
     const bool asleep = !seen && !screen_.is_running();
     Clock::time_point wake = std::max(next, Clock::now() + least);
     if (asleep) wake = Clock::now() + kAsleep;
-    if (wake - Clock::now() > kSeldom) looker_.reset();  // it takes next to nothing of the front
+    if (wake - Clock::now() > kSeldom) looker_.reset();  // it takes next to nothing
     while (!ended_ && Clock::now() < wake && !(asleep && screen_.is_running()))
       co_await changes_.wait(wake);
     if (!seen) next = Clock::now();

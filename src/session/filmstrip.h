@@ -4,7 +4,7 @@
 //
 // Ownership: shared by the execution and its own coroutine. Threading: the front's one thread.
 // Trust:     pixels are the session's doing: pictures are bounded in number and bytes, and looks take
-//            at most a tenth of the front's time.
+//            at most a tenth of the time.
 #pragma once
 
 #include <chrono>
