@@ -26,8 +26,8 @@ constexpr int kNobodyIsRefused = 1 << 30;
 // Encoded and not yet taken by clients. Only large ones are counted, and refused beyond this.
 constexpr std::size_t kUnsent = 256u << 20;
 constexpr std::size_t kUnsentOfOne = 128u << 20;  // owner
-// A look at a large screen takes the thread that serves everybody for long: then it rests so many times
-// as long.
+// A look at a large screen takes much of the machine that serves everybody: then nobody looks for so many
+// times as long.
 constexpr auto kLongLook = std::chrono::milliseconds(2);
 constexpr int kRest = 4;
 
@@ -153,25 +153,30 @@ Task<Taken> Pictures::take(std::shared_ptr<Session> session, PictureQuery query)
   co_return kept;
 }
 
-// Looks until nothing has changed for a moment; keeps no frame meanwhile. All who wait share the time
-// that one would take of the thread that serves everybody.
+// Looks until nothing has changed for a moment; keeps no large frame meanwhile. All who wait share the
+// time that one would take of the machine that serves everybody.
 Task<Status> Pictures::wait_still(std::shared_ptr<Session> session, View view, PictureQuery query) {
-  const display::Looker looker(registry_.studio());
+  const std::shared_ptr<display::Studio> studio = registry_.studio();
+  const display::Looker looker(studio);
   const auto latest = Clock::now() + query.most;
   std::optional<std::uint64_t> hash;
   auto changed = Clock::now();
   asio::steady_timer timer(co_await asio::this_coro::executor);
   for (;;) {
-    const auto began = Clock::now();
-    Result<display::Look> seen = view->framebuffer.read(scratch_);
-    if (scratch_.pixels.size() > kLargePicture) scratch_ = {};
+    std::shared_ptr<display::Framebuffer> screen(view, &view->framebuffer);
+    const bool large = screen->geometry().bytes() > display::kLargeLook;
+    const auto keep = large ? display::Studio::Keep::nothing : display::Studio::Keep::frame;
+    display::Frame before = large ? display::Frame{} : std::exchange(scratch_, {});
+    display::Seen looked = co_await studio->look(std::move(screen), std::move(before), keep);
+    if (!large) scratch_ = std::move(looked.frame);
+    Result<display::Look>& seen = looked.look;
     if (!seen) co_return std::move(seen.error());
-    const auto now = Clock::now();
+    const auto now = looked.at;
     if (hash != seen->hash) changed = now;
     hash = seen->hash;
     if (now >= latest || (!seen->blank && now - changed >= kStill)) co_return ok();
     timer.expires_after(std::min<Clock::duration>(
-        std::max<Clock::duration>(kLook, looker.pause_after(now - began)), latest - now));
+        std::max<Clock::duration>(kLook, looker.pause_after(looked.cost)), latest - now));
     boost::system::error_code ignored;
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     if (session->ended)
@@ -223,24 +228,30 @@ Task<Taken> Pictures::take_now(std::shared_ptr<Session> session, PictureQuery qu
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
   if (session->ended) co_return not_found();
+  const std::shared_ptr<display::Studio> studio = registry_.studio();
   display::Frame frame;
   bool blank = true;
-  const auto began = Clock::now();
+  Clock::duration cost{};
   if (whole) {
-    Result<display::Frame> read = display::read_sealed(*whole);
+    auto read_it = [picture = std::move(*whole)] { return display::read_sealed(picture); };
+    Result<display::Frame> read = co_await studio->aside(std::move(read_it));
     if (!read) co_return picture_problem(read.error());
     frame = std::move(*read);
     blank = false;
   } else if (opened) {
-    Result<display::Look> seen = (*opened)->framebuffer.read(frame);
-    if (!seen) co_return failed(seen.error());
-    blank = seen->blank;
+    std::shared_ptr<display::Framebuffer> screen(*opened, &(*opened)->framebuffer);
+    display::Frame fresh;
+    display::Seen seen = co_await studio->look(std::move(screen), std::move(fresh));
+    if (!seen.look) co_return failed(seen.look.error());
+    cost = seen.cost;
+    frame = std::move(seen.frame);
+    blank = seen.look->blank;
     if (blank) notes.emplace_back("the screen is blank: no window is shown");
   } else {
-    frame = display::plain(session->spec.display);
+    frame = co_await studio->blank(session->spec.display);
     notes.emplace_back("the screen is blank: nothing has opened a window yet");
   }
-  const auto cost = Clock::now() - began;
+  if (session->ended) co_return not_found();
   if (cost > kLongLook) next_look_ = Clock::now() + kRest * cost;
   display::Finish finish;
   finish.format = query.format;
@@ -253,7 +264,7 @@ Task<Taken> Pictures::take_now(std::shared_ptr<Session> session, PictureQuery qu
   }
   if (window) {
     const display::Region at = region_of(*window);
-    if (!whole) frame = display::crop(frame, at);
+    if (!whole) finish.window = at;
     if (finish.cursor) {
       finish.cursor->x -= at.x;
       finish.cursor->y -= at.y;
@@ -261,12 +272,14 @@ Task<Taken> Pictures::take_now(std::shared_ptr<Session> session, PictureQuery qu
     blank = false;
   }
   if (query.region) {
-    finish.region = display::clipped(*query.region, frame.width, frame.height);
+    const std::uint32_t width = finish.window ? window->width : frame.width;
+    const std::uint32_t height = finish.window ? window->height : frame.height;
+    finish.region = display::clipped(*query.region, width, height);
     if (!finish.region) {
       const Problem problem =
           bad_field("region",
-                    "no part of it is in the picture, which has " + std::to_string(frame.width) +
-                        "x" + std::to_string(frame.height) + " pixels",
+                    "no part of it is in the picture, which has " + std::to_string(width) + "x" +
+                        std::to_string(height) + " pixels",
                     "send x,y,width,height inside it");
       co_return problem;
     }
@@ -285,7 +298,8 @@ Task<Taken> Pictures::develop(display::Frame frame, display::Finish finish,
                               Clock::time_point asked) {
   const char* type = display::mime_type(finish.format);
   auto studio = registry_.studio();
-  Result<std::string> made = co_await studio->develop(std::move(frame), std::move(finish));
+  auto shared = std::make_shared<const display::Frame>(std::move(frame));
+  Result<std::string> made = co_await studio->develop(std::move(shared), std::move(finish));
   if (!made) {
     told.result = session::PictureResult::failed;
     told.why = made.error().message;

@@ -163,6 +163,10 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
     index = with_credentials(index, *machines);
     for (json::value& one : extra) one = with_credentials(std::string(one.as_string()), *machines);
   }
+  const json::array hosts = words(settings.get("index_hosts", ""));
+  std::vector<std::string> named;
+  for (const json::value& one : hosts) named.emplace_back(one.as_string());
+  if (Status s = packages::check_index_hosts(named); !s) return std::move(s.error());
   std::string certificates;
   if (!pip.certificates.empty())
     if (Result<std::string> text = read_file(AT_FDCWD, pip.certificates.c_str(), kMaxCertificates))
@@ -172,7 +176,7 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
   const json::object out{
       {"on", settings.get("packages", "on") == "on" ? 1 : 0},
       {"index_url", index},
-      {"index_hosts", words(settings.get("index_hosts", ""))},
+      {"index_hosts", hosts},
       {"extra_index_urls", std::move(extra)},
       {"sdist", settings.get("sdist", "on") == "on" ? 1 : 0},
       {"find_links", places.wheels.empty() ? 0 : 1},

@@ -71,7 +71,7 @@ Result<Look> Framebuffer::read(Frame& frame) {
     root = root && is_all(to, size, kRootColour);
     black = black && is_all(to, size, 0);
   }
-  root_seen_ = root_seen_ || root;
+  if (root) root_seen_ = true;
   look.blank = root || (black && !root_seen_);
   return look;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pixels of a live X server, read from its framebuffer file.
 //
-// Ownership: owns its descriptor, which only reads.
+// Ownership: owns its descriptor, which only reads. Threading: any, several at once.
 // Trust:     the server belongs to the session: it may write anything, at any moment, and cut the
 //            file short. So it is read and never mapped, at places that follow from the geometry
 //            alone; what is missing is an error.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 
 #include "base/fd.h"
@@ -20,8 +21,8 @@ struct Look {
   bool blank = false;      // nothing but the background
 };
 
-// The least pause after a look that took `cost`: looking happens on the thread that serves everybody,
-// and a large screen costs milliseconds.
+// The least pause after a look that took `cost`: looking takes time of the machine that serves
+// everybody, and a large screen costs milliseconds.
 inline std::chrono::steady_clock::duration thrifty(std::chrono::steady_clock::duration cost) {
   return 8 * cost;
 }
@@ -40,7 +41,7 @@ class Framebuffer {
  private:
   Fd file_;
   Geometry geometry_;
-  bool root_seen_ = false;  // before the root window is painted, everything is black
+  std::atomic<bool> root_seen_ = false;  // before the root window is painted, everything is black
 };
 
 }  // namespace vitrine::display

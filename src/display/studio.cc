@@ -1,60 +1,113 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "display/studio.h"
 
-#include <boost/asio/experimental/channel.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <list>
 
 namespace vitrine::display {
 
 namespace {
 
 constexpr std::size_t kMostHeld = 256u << 20;
-constexpr std::chrono::milliseconds kRoomPause{5};
 
-Result<std::string> finish_frame(Frame frame, const Finish& finish) {
-  if (finish.cursor) draw_cursor(frame, finish.cursor->x, finish.cursor->y);
-  if (finish.region) frame = crop(frame, *finish.region);
-  if (finish.scale != 1) frame = scale(frame, finish.scale);
-  return encode(frame, finish.format);
+Result<std::string> finish_frame(const Frame& given, const Finish& finish) {
+  const Frame* frame = &given;
+  Frame made;
+  const auto take = [&](Frame next) {
+    made = std::move(next);
+    frame = &made;
+  };
+  if (finish.window) take(crop(*frame, *finish.window));
+  if (finish.cursor) {
+    if (frame != &made) take(Frame(*frame));
+    draw_cursor(made, finish.cursor->x, finish.cursor->y);
+  }
+  if (finish.region) take(crop(*frame, *finish.region));
+  if (finish.scale != 1) take(scale(*frame, finish.scale));
+  return encode(*frame, finish.format);
 }
 
 }  // namespace
 
-Task<std::shared_ptr<Studio::Room>> Studio::make_room(std::size_t bytes) {
-  const std::shared_ptr<std::size_t> held = held_;
-  asio::steady_timer timer(co_await asio::this_coro::executor);
-  while (*held > 0 && *held + bytes > kMostHeld) {
-    timer.expires_after(kRoomPause);
-    boost::system::error_code ignored;
-    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+// Who waits is told when its time has come, and tells the next.
+struct Studio::Rooms {
+  struct Waiting {
+    std::size_t bytes;
+    asio::steady_timer bell;
+  };
+  std::size_t held = 0;
+  std::list<Waiting*> line;
+
+  bool has_room(std::size_t bytes) const { return held == 0 || held + bytes <= kMostHeld; }
+  void tell() {
+    if (!line.empty() && has_room(line.front()->bytes)) line.front()->bell.cancel();
   }
-  co_return std::make_shared<Room>(held, bytes);
+};
+
+Studio::Room::Room(std::shared_ptr<Rooms> all, std::size_t bytes)
+    : all_(std::move(all)), bytes_(bytes) {
+  all_->held += bytes_;
 }
 
-Task<Result<std::string>> Studio::develop(Frame frame, Finish finish) {
-  using boost::system::error_code;
-  struct Job {
-    Frame frame;
-    Finish finish;
-    Result<std::string> done = Error{Code::internal, "the picture was not made"};
-  };
-  auto job = std::make_shared<Job>();
-  job->frame = std::move(frame);
-  job->finish = std::move(finish);
+Studio::Room::~Room() {
+  all_->held -= bytes_;
+  all_->tell();
+}
+
+Task<std::shared_ptr<Studio::Room>> Studio::make_room(std::size_t bytes) {
+  if (!rooms_) rooms_ = std::make_shared<Rooms>();
+  const std::shared_ptr<Rooms> rooms = rooms_;
   const asio::any_io_executor home = co_await asio::this_coro::executor;
-  using Bell = asio::experimental::channel<void(error_code)>;
-  auto bell = std::make_shared<Bell>(home, 1);
-  asio::post(pool_, [job, bell, home] {
-    job->done = finish_frame(std::move(job->frame), job->finish);
-    asio::post(home, [bell] { bell->try_send(error_code{}); });
-  });
-  error_code ignored;
-  co_await bell->async_receive(asio::redirect_error(asio::use_awaitable, ignored));
-  co_return std::move(job->done);
+  struct Line {
+    std::shared_ptr<Rooms> of;
+    Rooms::Waiting me;
+    Line(std::shared_ptr<Rooms> all, std::size_t size, const asio::any_io_executor& executor)
+        : of(std::move(all)), me{size, asio::steady_timer(executor)} {
+      of->line.push_back(&me);
+    }
+    ~Line() {  // also of who gives up
+      of->line.remove(&me);
+      of->tell();
+    }
+  } in_line(rooms, bytes, home);
+  while (rooms->line.front() != &in_line.me || !rooms->has_room(bytes)) {
+    in_line.me.bell.expires_at(asio::steady_timer::time_point::max());
+    boost::system::error_code ignored;
+    co_await in_line.me.bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  auto room = std::make_shared<Room>(rooms, bytes);
+  co_return room;
+}
+
+Task<Result<std::string>> Studio::develop(std::shared_ptr<const Frame> frame, Finish finish) {
+  auto work = [frame = std::move(frame), finish = std::move(finish)]() mutable {
+    Result<std::string> made = finish_frame(*frame, finish);
+    frame.reset();  // giving so much memory back takes long, too
+    return made;
+  };
+  return on(pool_, std::move(work));
+}
+
+Task<Seen> Studio::look(std::shared_ptr<Framebuffer> screen, Frame frame, Keep keep) {
+  const bool large = screen->geometry().bytes() > kLargeLook;
+  auto read = [screen = std::move(screen), frame = std::move(frame), keep]() mutable {
+    Seen seen;
+    const auto began = Seen::Clock::now();
+    seen.look = screen->read(frame);
+    seen.at = Seen::Clock::now();
+    seen.cost = seen.at - began;
+    if (keep == Keep::frame) seen.frame = std::move(frame);
+    else frame = {};
+    return seen;
+  };
+  if (!large) co_return read();
+  co_return co_await aside(std::move(read));
+}
+
+Task<Frame> Studio::blank(Geometry geometry) {
+  if (geometry.bytes() <= kLargeLook) co_return plain(geometry);
+  auto make = [geometry] { return plain(geometry); };
+  co_return co_await aside(std::move(make));
 }
 
 }  // namespace vitrine::display

@@ -56,6 +56,7 @@ Result<Config> config_from_json(const std::string& text) {
     config.extra_index_urls.push_back(without_secret(one));
   if (!plain) return Error{Code::invalid_argument, "the URL of a package index is not understood"};
   config.index_hosts = texts(*in, "index_hosts");
+  if (Status s = check_index_hosts(config.index_hosts); !s) return std::move(s.error());
   config.sdist = number("sdist", 1) != 0;
   config.find_links = number("find_links", 0) != 0;
   config.certificates = word("certificates");

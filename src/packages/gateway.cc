@@ -34,6 +34,7 @@ constexpr std::size_t kMaxRequest = 16u << 10;
 constexpr std::size_t kMaxHead = 64u << 10;
 constexpr std::size_t kMaxPage = 64u << 20;
 constexpr std::size_t kMaxPages = 128u << 20;  // of all that are in memory
+constexpr int kMaxBefore = 4;                  // answers that are not the last
 constexpr std::chrono::seconds kPatience{60};  // for the next bytes
 constexpr std::chrono::seconds kHeadTime{10};
 constexpr std::chrono::seconds kPageTime{120};
@@ -127,19 +128,24 @@ class Relay {
     wait_for(index);
     co_await http::async_write(index, request, asio::redirect_error(asio::use_awaitable, failed));
     if (failed) co_return co_await refuse(client_, 502);
-    http::response_parser<http::buffer_body> parser;
-    parser.header_limit(kMaxHead);
-    parser.body_limit(boost::none);
-    if (request.method() == http::verb::head) parser.skip(true);
+    std::optional<Parser> parser;
     beast::flat_buffer buffer(kMaxHead);  // also of what stands between the parts of a body
-    co_await http::async_read_header(index, buffer, parser,
-                                     asio::redirect_error(asio::use_awaitable, failed));
-    if (failed) co_return co_await refuse(client_, 502);
-    const bool whole = is_page(parser.get()[http::field::content_type]) &&
-                       parser.get().result() == http::status::ok &&
+    // Before its answer an index may send others, such as early hints: they are not for us.
+    for (int before = 0; !parser || parser->get().result_int() < 200; ++before) {
+      if (before > kMaxBefore) co_return co_await refuse(client_, 502);
+      parser.emplace();
+      parser->header_limit(kMaxHead);
+      parser->body_limit(boost::none);
+      if (request.method() == http::verb::head) parser->skip(true);
+      co_await http::async_read_header(index, buffer, *parser,
+                                       asio::redirect_error(asio::use_awaitable, failed));
+      if (failed) co_return co_await refuse(client_, 502);
+    }
+    const bool whole = is_page(parser->get()[http::field::content_type]) &&
+                       parser->get().result() == http::status::ok &&
                        request.method() == http::verb::get;
-    if (whole) co_return co_await send_page(index, buffer, parser);
-    co_await send_file(index, buffer, parser);
+    if (whole) co_return co_await send_page(index, buffer, *parser);
+    co_await send_file(index, buffer, *parser);
   }
 
   static Task<void> refuse(beast::tcp_stream& client, unsigned status) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "packages/config.h"
+
 namespace vitrine::packages {
 namespace {
 
@@ -25,8 +27,43 @@ TEST(IndexUrl, KeepsAPortThatIsNotTheUsualOne) {
 
 TEST(IndexUrl, IsNothingElse) {
   for (const char* text : {"", "a.org", "ftp://a.org/", "https://", "https://@/", "https://a:b/",
-                           "https://a:123456/", "https://[::1/", "https://a b/"})
+                           "https://a:123456/", "https://[::1/", "https://a b/", "https://[::1]x/",
+                           "https://[::1]x:80/", "https://a]:80/", "https://a:b:80/", "http://::1/",
+                           "https://u:p@[a.org]/", "https://[x@::1]:80/", "https://[]/"})
     EXPECT_FALSE(parse_index_url(text)) << text;
+}
+
+TEST(IndexHosts, AreHostsWithAnOptionalPort) {
+  EXPECT_TRUE(check_index_hosts({}));
+  EXPECT_TRUE(check_index_hosts(
+      {"a.org", "*.a.org", "A.org:8443", "192.0.2.7:80", "[2001:db8::1]:443", "localhost"}));
+}
+
+TEST(IndexHosts, AreNothingElse) {
+  for (const char* text :
+       {"", "https://a.org", "a.org/simple", "a.org:", "a.org:0", "a.org:65536", "a.org:x", "a b",
+        "*", "*.org", "2001:db8::1", "[::1", "a.org?x", "a..b", "a.org\n", "-a.org", "0x7f.1"}) {
+    const Status checked = check_index_hosts({"good.org", text});
+
+    ASSERT_FALSE(checked) << text;
+    EXPECT_EQ(checked.error().code, Code::invalid_argument);
+    EXPECT_NE(checked.error().remedy.find("mirror.example.org:8443"), std::string::npos);
+  }
+  EXPECT_FALSE(check_index_hosts(std::vector<std::string>(kMaxIndexHosts + 1, "a.org")));
+}
+
+TEST(IndexHosts, ThatHoldAPasswordAreNotRepeated) {
+  for (const char* text : {"user:secret@a.org", "https://user:secret@a.org/x", "secret@a.org"}) {
+    const Status checked = check_index_hosts({text});
+
+    ASSERT_FALSE(checked) << text;
+    EXPECT_EQ(checked.error().message.find("secret"), std::string::npos);
+  }
+}
+
+TEST(IndexHosts, OfTheFrontsFileAreCheckedToo) {
+  EXPECT_FALSE(config_from_json(R"({"index_hosts": ["https://a.org"]})"));
+  EXPECT_TRUE(config_from_json(R"({"index_hosts": ["a.org:8443"]})"));
 }
 
 TEST(Gateway, LeadsWhatNamesTheIndexToItself) {

@@ -65,8 +65,13 @@ std::optional<IndexUrl> parse_index_url(std::string_view url) {
     if (bracket == std::string_view::npos) return std::nullopt;
     out.host = where.substr(1, bracket - 1);
     if (colon < bracket) colon = std::string_view::npos;
+    const std::size_t end_of_host = std::min(colon, where.size());
+    if (end_of_host != bracket + 1 || out.host.find(':') == std::string::npos ||
+        out.host.find_first_not_of("0123456789abcdefABCDEF:.") != std::string::npos)
+      return std::nullopt;
   } else {
     out.host = where.substr(0, colon);
+    if (out.host.find_first_of("[]:\\") != std::string::npos) return std::nullopt;
   }
   if (colon != std::string_view::npos) out.port = where.substr(colon + 1);
   if (out.port.empty()) out.port = out.tls ? "443" : "80";

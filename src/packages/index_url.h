@@ -5,6 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "model/network.h"
 
 namespace vitrine::packages {
 
@@ -31,6 +34,30 @@ inline bool is_plain_about_secrets(std::string_view url) {
   if (!url.starts_with("http://") && !url.starts_with("https://")) return false;
   const std::size_t begin = url.find("://") + 3;
   return at < url.find_first_of("/?#", begin) && url.find('@', begin) == at;
+}
+
+// Further hosts that installations reach. `invalid_argument` says what would be accepted, and never
+// repeats what may hold a password.
+inline constexpr std::size_t kMaxIndexHosts = 8;
+inline Status check_index_hosts(const std::vector<std::string>& hosts) {
+  constexpr const char* kAccepted =
+      "write hosts with an optional port and commas between them, such as "
+      "files.example.org,*.example.org,mirror.example.org:8443,[2001:db8::1]:443; no scheme, no "
+      "path, "
+      "no user and password (those go into --index-credentials)";
+  const auto refuse = [&](std::string why) {
+    return Error{.code = Code::invalid_argument,
+                 .message = "index_hosts: " + std::move(why),
+                 .remedy = kAccepted};
+  };
+  if (hosts.size() > kMaxIndexHosts)
+    return refuse("more than " + std::to_string(kMaxIndexHosts) + " hosts are named");
+  for (const std::string& host : hosts) {
+    if (host.find('@') != std::string::npos) return refuse("a host has a user or password");
+    if (Result<NetworkRule> rule = parse_network_rule(host); !rule)
+      return refuse(std::move(rule.error().message));
+  }
+  return ok();
 }
 
 }  // namespace vitrine::packages

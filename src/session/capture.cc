@@ -54,17 +54,20 @@ Task<void> Capture::find_view() {
 }
 
 // False if there was nothing to see.
-bool Capture::look() {
+Task<bool> Capture::look() {
   if (!looker_) looker_.emplace(studio_);
-  const auto began = Clock::now();
-  vitrine::Result<display::Look> now = view_->framebuffer.read(frame_);
-  look_cost_ = Clock::now() - began;
+  std::shared_ptr<display::Framebuffer> screen(view_, &view_->framebuffer);
+  display::Frame before = std::move(frame_);
+  display::Seen seen = co_await studio_->look(std::move(screen), std::move(before));
+  frame_ = std::move(seen.frame);
+  look_cost_ = seen.cost;
+  const vitrine::Result<display::Look>& now = seen.look;
   if (!now) {
     notes.push_back("screenshot: " + now.error().message);
     view_.reset();
-    return false;
+    co_return false;
   }
-  const auto time = Clock::now();
+  const auto time = seen.at;
   if (!seen_ || seen_->hash != now->hash) {
     changed_ = time;
     still_ = window_ = {};
@@ -78,7 +81,7 @@ bool Capture::look() {
   looked_ = time;
   seen_ = *now;
   if (!seen_->blank && !first_painted_) first_painted_ = time;
-  return true;
+  co_return true;
 }
 
 bool Capture::is_good_after_painting(Clock::time_point now) const {
@@ -107,7 +110,9 @@ void Capture::judge_running(Clock::time_point now) {
   if (!still && !enough) return;
   if (asked_ != Clock::time_point{} && now - asked_ < ask_pause_) return;
   if (!kept_ || kept_->look.hash != seen_->hash) {
-    kept_ = Kept{frame_, *seen_};
+    display::Frame old = kept_ ? std::move(kept_->frame) : display::Frame{};
+    kept_ = Kept{std::move(frame_), *seen_};
+    frame_ = std::move(old);  // to read the next into
     ask_pause_ = kFirstAsk;
   } else {
     ask_pause_ = std::min<Clock::duration>(ask_pause_ * 2, kLastAsk);
@@ -138,9 +143,12 @@ Task<void> Capture::run() {
       co_await changes_.wait();
       continue;
     }
-    if (!look()) continue;
+    const bool looked = co_await look();
+    if (!looked) continue;
     const auto now = Clock::now();
-    if (painted_at_ && is_good_after_painting(now)) {
+    // A look that began before the last was painted may have missed it.
+    const bool after = painted_at_ && *painted_at_ <= looked_ - look_cost_;
+    if (after && is_good_after_painting(now)) {
       kept_ = Kept{std::move(frame_), *seen_};
       break;
     }
@@ -149,7 +157,7 @@ Task<void> Capture::run() {
   }
   const auto wished = painted_at_ ? *painted_at_ : ended_ ? ended_at_ : Clock::now();
   if (painted_at_ && !ended_) hooks_.captured();
-  if (!kept_ && ended_ == Worker::alive && view_ && screen_.is_running()) (void)look();
+  if (!kept_ && ended_ == Worker::alive && view_ && screen_.is_running()) (void)co_await look();
   looker_.reset();
   if (!kept_ && seen_) kept_ = Kept{std::move(frame_), *seen_};
   if (!kept_ && ended_ == Worker::dead && screen_.is_running()) {
@@ -158,7 +166,9 @@ Task<void> Capture::run() {
   }
   const bool blank = !kept_ || kept_->look.blank;
   if (blank) co_await explain_blank();
-  display::Frame frame = kept_ ? std::move(kept_->frame) : display::plain(geometry_);
+  display::Frame frame;
+  if (kept_) frame = std::move(kept_->frame);
+  else frame = co_await studio_->blank(geometry_);
   vitrine::Result<std::string> made = co_await develop(std::move(frame));
   latency = Clock::now() - wished;
   if (!made) {
@@ -171,9 +181,10 @@ Task<void> Capture::run() {
 
 Task<vitrine::Result<std::string>> Capture::develop(display::Frame frame) {
   display::Finish finish;
-  if (most_bytes_ == 0) co_return co_await studio_->develop(std::move(frame), finish);
+  auto shared = std::make_shared<const display::Frame>(std::move(frame));
+  if (most_bytes_ == 0) co_return co_await studio_->develop(std::move(shared), finish);
   for (;; finish.scale /= 2) {
-    vitrine::Result<std::string> made = co_await studio_->develop(frame, finish);
+    vitrine::Result<std::string> made = co_await studio_->develop(shared, finish);
     if (!made || made->size() <= most_bytes_ || finish.scale < kLeastScale) co_return made;
     if (finish.scale == 1) notes.emplace_back("screenshot: made smaller, to fit into the answer");
   }

@@ -72,7 +72,7 @@ class Capture {
   using Clock = std::chrono::steady_clock;
 
   Task<void> find_view();
-  bool look();
+  Task<bool> look();
   bool is_good_after_painting(Clock::time_point now) const;
   bool is_still();
   void judge_running(Clock::time_point now);

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto kLook = 20ms;      // between looks for a change
-constexpr int kFrontsShare = 10;  // a look of 3 ms is followed by 30 ms without one
+constexpr int kOthersShare = 10;  // a look of 3 ms is followed by 30 ms without one
 constexpr auto kAsleep = 250ms;   // while there is no screen; its start wakes us
 constexpr auto kSeldom = 1s;
 constexpr std::size_t kLargeFrame = 4u << 20;  // bytes: not kept between two looks
@@ -34,13 +34,13 @@ void Filmstrip::ended() {
 }
 
 // Each picture has its share of the bytes: it is made smaller until it fits.
-Filmstrip::Task<std::shared_ptr<const std::string>> Filmstrip::develop(display::Frame frame) {
+Filmstrip::Task<std::shared_ptr<const std::string>> Filmstrip::develop(
+    std::shared_ptr<const display::Frame> frame) {
   const std::size_t share = (kMaxStripBytes - bytes_) / (wish_.most - taken_);
   for (double scale = 1; scale >= kLeastScale; scale /= 2) {
     display::Finish finish;
     finish.scale = scale;
-    display::Frame copy = frame;
-    Result<std::string> made = co_await studio_->develop(std::move(copy), std::move(finish));
+    Result<std::string> made = co_await studio_->develop(frame, std::move(finish));
     if (!made) co_return nullptr;
     if (made->size() <= share) co_return std::make_shared<const std::string>(std::move(*made));
   }
@@ -54,31 +54,34 @@ Filmstrip::Task<bool> Filmstrip::look() {
       co_await screen_.open(session_, display::Screen::Start::no);
   if (!view) co_return false;
   if (!looker_) looker_.emplace(studio_);
-  // As it is read, in the works, and the copy that is made smaller.
+  // As it is read, and what is made of it.
   const Geometry& size = (*view)->framebuffer.geometry();
   const std::shared_ptr<display::Studio::Room> room =
-      co_await studio_->make_room(std::size_t{3} * size.width * size.height * 4);
-  struct Emptied {
-    display::Frame& frame;
-    ~Emptied() {
-      if (frame.pixels.size() > kLargeFrame) frame = {};
-    }
-  } const emptied{frame_};
-  const auto before = Clock::now();
-  Result<display::Look> seen = (*view)->framebuffer.read(frame_);
-  const auto now = Clock::now();
-  look_time_ = now - before;
+      co_await studio_->make_room(std::size_t{2} * size.width * size.height * 4);
+  std::shared_ptr<display::Framebuffer> screen(*view, &(*view)->framebuffer);
+  display::Frame before = std::move(frame_);
+  display::Seen looked = co_await studio_->look(std::move(screen), std::move(before));
+  const auto frame = std::make_shared<display::Frame>(std::move(looked.frame));
+  const auto reuse = [&] {
+    if (frame->pixels.size() <= kLargeFrame) frame_ = std::move(*frame);
+  };
+  const Result<display::Look>& seen = looked.look;
+  const auto now = looked.at;
+  look_time_ = looked.cost;
   if (!seen) co_return false;
   // A screen on which nothing was painted yet is no picture to begin with.
   const bool differs = last_ ? *last_ != seen->hash : !seen->blank;
-  if (!wish_.every && !differs) co_return true;
-  if (wish_.every && ended_ && !differs) co_return true;
+  if (!differs && (!wish_.every || ended_)) {
+    reuse();
+    co_return true;
+  }
   last_ = seen->hash;
   StripFrame one;
   one.at = std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
   one.out_offset = hooks_.written();
   one.line = hooks_.line();
-  std::shared_ptr<const std::string> png = co_await develop(frame_);
+  std::shared_ptr<const std::string> png = co_await develop(frame);
+  reuse();
   ++taken_;
   if (!png) co_return true;
   bytes_ += png->size();
@@ -92,14 +95,14 @@ Filmstrip::Task<void> Filmstrip::run() {
   for (bool last = false; !last && taken_ < wish_.most;) {
     last = ended_;  // what is there at the end is looked at once more
     const bool seen = co_await look();
-    Clock::duration least = look_time_ * kFrontsShare;
+    Clock::duration least = look_time_ * kOthersShare;
     if (looker_) least = std::max(least, looker_->pause_after(look_time_));
     const Clock::duration pause = wish_.every ? Clock::duration(*wish_.every) : kLook;
     next = std::max(next + pause, Clock::now() + std::min(least, pause));
     const bool asleep = !seen && !screen_.is_running();
     Clock::time_point wake = std::max(next, Clock::now() + least);
     if (asleep) wake = Clock::now() + kAsleep;
-    if (wake - Clock::now() > kSeldom) looker_.reset();  // it takes next to nothing of the front
+    if (wake - Clock::now() > kSeldom) looker_.reset();  // it takes next to nothing
     while (!ended_ && Clock::now() < wake && !(asleep && screen_.is_running()))
       co_await changes_.wait(wake);
     if (!seen) next = Clock::now();

@@ -4,7 +4,7 @@
 //
 // Ownership: shared by the execution and its own coroutine. Threading: the front's one thread.
 // Trust:     pixels are the session's doing: pictures are bounded in number and bytes, and looks take
-//            at most a tenth of the front's time.
+//            at most a tenth of the time.
 #pragma once
 
 #include <chrono>
@@ -48,7 +48,7 @@ class Filmstrip {
   using Clock = std::chrono::steady_clock;
 
   Task<bool> look();
-  Task<std::shared_ptr<const std::string>> develop(display::Frame frame);
+  Task<std::shared_ptr<const std::string>> develop(std::shared_ptr<const display::Frame> frame);
 
   display::Screen& screen_;
   std::shared_ptr<display::Studio> studio_;

@@ -13,7 +13,7 @@ namespace vitrine::session {
 
 namespace {
 
-constexpr int kMostAtOnce = 2;  // installations; each may fill its disk limit
+constexpr std::size_t kMostAtOnce = 2;  // installations; each may fill its disk limit
 
 }  // namespace
 
@@ -31,6 +31,7 @@ Provisioner::Provisioner(asio::any_io_executor executor, Registry& registry,
       index_(executor, config_),
       inventories_(executor, registry, config_, index_),
       installer_(registry, config_, layers_, inventories_),
+      turns_(kMostAtOnce),
       landed_(executor) {}
 
 Provisioner::~Provisioner() {
@@ -190,6 +191,7 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
       flight->owner = wish.owner;
       flights_[key] = flight;
       registry_.accounts().installation_begins(flight->owner);
+      flight->turn = turns_.ask(flight->owner);
       asio::co_spawn(
           executor_,
           [](Provisioner* self, std::string of, std::shared_ptr<Flight> it) -> Task<void> {
@@ -198,6 +200,7 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
           asio::detached);
     }
     ++flight->waiting;
+    flight->turn.join(wish.owner);
     // When the last one who waits is gone, so is the reason to go on.
     struct Waiting {
       std::shared_ptr<Flight> flight;
@@ -249,8 +252,7 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
 
 Task<void> Provisioner::fly(std::string key, std::shared_ptr<Flight> flight) {
   const std::shared_ptr<Workshop> workshop = flight->workshop;
-  while (flying_ >= kMostAtOnce && !workshop->abandoned) co_await landed_.wait();
-  ++flying_;
+  while (!flight->turn.is_called() && !workshop->abandoned) co_await landed_.wait();
   workshop->latest = std::chrono::steady_clock::now() + config_.time;  // queueing does not count
   Provided result;
   try {
@@ -260,7 +262,7 @@ Task<void> Provisioner::fly(std::string key, std::shared_ptr<Flight> flight) {
   }
   co_await workshop->close();
   workshop->leave();
-  --flying_;
+  flight->turn.leave();
   registry_.accounts().installation_ends(flight->owner);
   landed_.tell();
   if (!result.trouble) {

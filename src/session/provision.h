@@ -22,6 +22,7 @@
 #include "session/inventories.h"
 #include "session/package_wish.h"
 #include "session/registry.h"
+#include "session/turns.h"
 
 namespace vitrine::session {
 
@@ -56,6 +57,7 @@ class Provisioner {
   struct Flight {
     std::shared_ptr<Workshop> workshop;
     std::string owner;
+    Turns::Ticket turn;  // of those that install at once
     std::optional<Provided> result;
     int waiting = 0;
     bool orphaned = false;  // the provisioner is gone: the server ends
@@ -74,8 +76,8 @@ class Provisioner {
   Inventories inventories_;
   Installer installer_;
   std::unordered_map<std::string, std::shared_ptr<Flight>> flights_;  // by wish_key()
-  int flying_ = 0;
-  Changes landed_;
+  Turns turns_;
+  Changes landed_;  // turns may have changed
 };
 
 }  // namespace vitrine::session

@@ -29,7 +29,7 @@ MODES = ("root", "unprivileged")
 # Each with a module by which its guard is left, as a user may name one.
 POLICIES: dict[str, dict[str, Any]] = {
     "native": {},
-    "restricted": {"policy": "restricted", "imports": ["timeit"]},
+    "restricted": {"policy": "restricted", "imports": ["jinja2"]},
     "smolagents": {"policy": "smolagents", "imports": ["timeit"]},
 }
 SCRIPTS = HERE / "scripts"

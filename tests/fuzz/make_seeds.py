@@ -239,6 +239,40 @@ ENCODER = {
     "progress": b"\0\1" + RECORDED,
     "stopped": b"\0\2" + RECORDED + b"\4" + text(b"no space"),
 }
+# What an index answers to a GET (0) or HEAD (1), what an installation asks (2), and URLs (3); the
+# second byte says where an answer is cut in two.
+OK, HTML = b"HTTP/1.1 200 OK\r\n", b"Content-Type: text/html; charset=utf-8\r\n"
+LINK = b'<a href="http://127.0.0.1:INDEX/files/a-1.0-py3-none-any.whl#sha256=00">a</a>'
+GATEWAY = {
+    "page": b"\0\x40" + OK + HTML + b"Content-Length: %d\r\nETag: x\r\n\r\n%s" % (len(LINK), LINK),
+    "page_chunked": b"\0\x80" + OK + HTML + b"Transfer-Encoding: chunked\r\n\r\n"
+    b"10;name=value\r\n" + LINK[:16] + b"\r\n%x\r\n%s" % (len(LINK) - 16, LINK[16:])
+    + b"\r\n0\r\nTrailer: x\r\n\r\n",
+    "page_json": b"\0\x08" + OK + b"Content-Type: application/vnd.pypi.simple.v1+json\r\n\r\n"
+    b'{"files": [{"url": "http://127.0.0.1:INDEX/files/a.whl", "hashes": {}}], "name": "a"}',
+    "page_short": b"\0\0" + OK + HTML + b"Content-Length: 600\r\n\r\n" + LINK,
+    "file": b"\0\x20" + OK + b"Content-Type: application/zip\r\nContent-Length: 4\r\n"
+    b"Accept-Ranges: bytes\r\nLast-Modified: x\r\nSet-Cookie: a=b\r\n\r\nPK\3\4",
+    "file_part": b"\0\x20HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-3/9\r\n"
+    b"Content-Length: 4\r\n\r\nPK\3\4",
+    "file_chunked": b"\0\x60" + OK + b"Transfer-Encoding: chunked\r\n\r\n4\r\nPK\3\4\r\n0\r\n\r\n",
+    "moved": b"\0\0HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:INDEX/files/a\r\n"
+    b"Content-Length: 0\r\n\r\n",
+    "unchanged": b"\0\0HTTP/1.1 304 Not Modified\r\nETag: W/\"a\"\r\nCache-Control: a, b\r\n\r\n",
+    "continues": b"\0\0HTTP/1.1 100 Continue\r\n\r\n" + OK + b"Content-Length: 1\r\n\r\nx",
+    "folded": b"\0\0" + OK + b"Content-Type: text/html;\r\n charset=x\r\n\r\nx",
+    "both": b"\0\0" + OK + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "head": b"\1\0" + OK + HTML + b"Content-Length: 60\r\n\r\n",
+    "asks": b"\2\0GET /simple/a/ HTTP/1.1\r\nAccept: text/html\r\nRange: bytes=0-3\r\n\r\n",
+    "asks_head": b"\2\0HEAD /files/a HTTP/1.1\r\nIf-None-Match: x\r\nCookie: a\r\n\r\n",
+    "asks_post": b"\2\0POST /simple/ HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi",
+    "asks_elsewhere": b"\2\0GET http://other.org/x HTTP/1.1\r\nHost: other.org\r\n\r\n",
+    "asks_twice": b"\2\0GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n",
+    "url": b"\3\0https://us%40er:p%3Aw@Index.Example.org:8443/simple/?x#y",
+    "url_v6": b"\3\0http://[2001:db8::1]:80/simple",
+    "url_odd": b"\3\0http://[x@y:db8::1]:80/simple",
+    "host": b"\3\0*.files.example.org:8443",
+}  # fmt: skip
 
 
 def main() -> None:
@@ -252,6 +286,7 @@ def main() -> None:
         "egress": EGRESS,
         "screen": SCREEN,
         "encoder": ENCODER,
+        "gateway": GATEWAY,
     }.items():
         (HERE / folder).mkdir(parents=True, exist_ok=True)
         for name, data in seeds.items():

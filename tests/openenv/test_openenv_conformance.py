@@ -884,6 +884,23 @@ def test_the_description_is_a_page_that_loads_nothing_from_elsewhere(url: str, p
     assert "http://" not in answer.text and "https://" not in answer.text
 
 
+def test_the_first_reset_of_a_socket_passes_over_nothing(url: str) -> None:
+    with Frames(url) as socket:
+        first = socket.ask({"type": "reset", "data": {"executor_backend": "restrictedpython"}})
+        refused = socket.step("import subprocess")
+    with Frames(url) as socket:
+        noted = socket.ask({"type": "reset", "data": {"additional_imports": ["dataclass"]}})
+    with Frames(url) as socket:
+        unknown = socket.ask({"type": "reset", "data": {"environment": "nosuch"}})
+        plain = socket.ask({"type": "reset", "data": {"environment": "default"}})
+
+    assert first["type"] == plain["type"] == "observation", (first, plain)
+    assert "may not be imported" in refused["stderr"], refused
+    assert noted["data"]["observation"]["metadata"]["notes"] == ["dataclass -> dataclasses"], noted
+    assert unknown["data"]["code"] == "VALIDATION_ERROR", unknown
+    assert "there is no environment" in json.dumps(unknown), unknown
+
+
 def test_what_the_ancestors_took_is_never_passed_over(url: str) -> None:
     refused = requests.post(url + "/reset", json={"executor_backend": "docker"}, timeout=10)
     wrong = requests.post(url + "/reset", json={"additional_imports": 7}, timeout=10)

@@ -133,6 +133,19 @@ def test_errors_name_the_index_and_not_how_it_is_reached(
             assert word not in answer.body.decode(), answer
 
 
+def test_answers_before_the_last_are_passed_over_and_not_without_end(
+    index: Index, serve_index: Callable[..., Server]
+) -> None:
+    server = serve_index(index.url)
+    hint = b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"
+    index.before = b"HTTP/1.1 100 Continue\r\n\r\n" + hint
+
+    assert value(run(server, "import vi_one; 1", packages=["vi-one"])) == "1"
+
+    index.before = hint * 20
+    server.post("/v1/run", {"code": "1", "packages": ["vi-two"]}).is_problem((422, 502, 503))
+
+
 def test_a_file_elsewhere_is_fetched_without_them(index: Index, shop: Shop, tmp_path: Path) -> None:
     made = wheel(tmp_path, "vi_far")
     far = Index({made.name: made.read_bytes()})
@@ -224,3 +237,21 @@ def test_a_file_of_credentials_is_enough(index: Index) -> None:
     finally:
         server.end()
         shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.mark.parametrize(
+    "hosts", ["https://files.example.org", "files.example.org/x", "a.org,b.org:x", "*"]
+)
+def test_hosts_of_an_index_are_checked_at_the_start(hosts: str, shop: Shop) -> None:
+    serve = [str(BUILD / "bin" / "vitrine"), "serve", "--data", str(shop.directory / "checked"),
+             "--image", str(IMAGE), "--listen", "127.0.0.1:0", "--index-hosts"]  # fmt: skip
+
+    plain, secret = (
+        subprocess.run([*serve, hosts], capture_output=True, text=True, timeout=30, check=False)
+        for hosts in (hosts, f"user:{SECRET}@files.example.org")
+    )
+
+    for shown in (plain, secret):
+        assert shown.returncode == 2, shown
+        assert "index_hosts" in shown.stderr and "mirror.example.org:8443" in shown.stderr, shown
+    assert SECRET not in secret.stderr

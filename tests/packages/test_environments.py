@@ -12,6 +12,7 @@ import pytest
 from conftest import Shop
 from served import BUILD, IMAGE, Server
 from test_packages import run, value
+from test_stories import Episode
 from wheels import wheel
 
 THREADS = "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
@@ -164,3 +165,32 @@ def test_what_cannot_be_baked_is_refused_and_leaves_nothing(
     assert made.returncode != 0 and why in made.stderr, made
     after = sorted(one.name for one in Path(f"{image}.environments").iterdir() if one.is_dir())
     assert after == before
+
+
+def test_an_episode_has_the_environment_that_its_reset_names(server: Server) -> None:
+    born = "import sys; print('ve_heavy' in sys.modules)"
+    episode = Episode(server)
+
+    status, answer = episode.post("/reset", {"environment": "heavy"})
+
+    assert status == 200, answer
+    assert episode.step(born) == "True\n"
+    status, answer = episode.post(
+        "/reset", {"environment": "lazy", "additional_imports": ["vt-plain"]}
+    )
+    assert status == 200, answer
+    assert episode.step("import ve_heavy, vt_plain; print(vt_plain.version)") == "2.0\n"
+    episode.post("/reset", {"environment": "default"})
+    assert "ModuleNotFoundError" in episode.step("import ve_heavy")
+
+
+@pytest.mark.parametrize("name", ["heavi", "../heavy", "Heavy", "x" * 300, 7])
+def test_a_reset_that_names_none_is_refused_with_those_there_are(
+    server: Server, name: object
+) -> None:
+    status, answer = Episode(server).post("/reset", {"environment": name})
+
+    assert status == 422, answer
+    assert answer["detail"][0]["loc"] == ["body", "environment"]
+    if name == "heavi":
+        assert "heavy" in answer["detail"][0]["msg"] and "lazy" in answer["detail"][0]["msg"]

@@ -36,6 +36,7 @@ class Index:
         self.asked: list[str] = []
         self.sent: list[str | None] = []  # the credentials that came with each
         self.moved: dict[str, str] = {}  # paths that are elsewhere
+        self.before = b""  # what is sent before each answer
         index = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -62,6 +63,7 @@ class Index:
 
     def answer(self, request: http.server.BaseHTTPRequestHandler) -> None:
         self.asked.append(request.path)
+        request.wfile.write(self.before)
         self.sent.append(request.headers["Authorization"])
         if request.path in self.moved:
             request.send_response(302)

@@ -15,11 +15,12 @@ from test_hostile_index import HOST, Index
 from wheels import wheel
 
 FRONT_UID = 536936448
-SECRETS = {name: f"{name}-secret-0123456789abcdef" for name in ("one", "hourly")}
+SECRETS = {name: f"{name}-secret-0123456789abcdef" for name in ("one", "hourly", "greedy")}
 TOKENS = {
     "tokens": [
         {"name": "one", "token": SECRETS["one"], "installations": 1},
         {"name": "hourly", "token": SECRETS["hourly"], "installations_per_hour": 2},
+        {"name": "greedy", "token": SECRETS["greedy"], "installations": 6},
     ]
 }
 
@@ -41,7 +42,7 @@ def tokens(shop: Shop) -> Path:
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[Index]:
-    made = [wheel(tmp_path, f"vq_{number}") for number in range(3)]
+    made = [wheel(tmp_path, f"vq_{number}") for number in range(9)]
     one = Index({path.name: path.read_bytes() for path in made})
     yield one
     one.close()
@@ -84,4 +85,30 @@ def test_those_at_once_are_counted(index: Index, shop: Shop, tokens: Path) -> No
     index.over.set()
     assert first.result().status == 200
     assert ask(server, "one", "vq-1").status == 200, "it may again when the first is done"
+    server.end()
+
+
+def test_who_asks_for_many_keeps_nobody_else_waiting(
+    index: Index, shop: Shop, tokens: Path
+) -> None:
+    options = ("--egress-allow-private", f"{HOST}/32")
+    server = shop.serve(options=options, index_url=index.url, find_links=0,
+                        front=("--tokens", str(tokens)))  # fmt: skip
+
+    def crowd(name: str, packages: range) -> list[Background]:
+        """One more than may be: when that one is refused, the others are in line."""
+        asked = [Background(lambda p=p: ask(server, name, f"vq-{p}")) for p in packages]
+        assert until(lambda: any(one.is_over() for one in asked)), "nobody is refused"
+        return asked
+
+    index.stalls.set()
+    many = crowd("greedy", range(7))
+    assert until(lambda: len(set(index.asked)) == 2), "two are installed at once"
+    few = crowd("one", range(7, 9))
+    index.over.set()
+
+    assert sorted(one.result().status for one in many) == [200] * 6 + [429]
+    assert sorted(one.result().status for one in few) == [200, 429]
+    pages = [path for path in dict.fromkeys(index.asked) if path.startswith("/simple/")]
+    assert pages[2] in {"/simple/vq-7/", "/simple/vq-8/"}, pages
     server.end()

@@ -206,6 +206,36 @@ def test_some_modules_are_never_allowed_and_that_is_said(create: Callable[..., S
     assert any("os, sys is never allowed" in note for note in execution["notes"])
 
 
+def test_modules_that_run_text_are_refused_by_what_to_use_instead(
+    create: Callable[..., Session],
+) -> None:
+    instead = {
+        "timeit": "time.perf_counter()", "cProfile": "time.perf_counter()", "profile": "time.",
+        "trace": "time.perf_counter()", "doctest": "assert", "unittest": "assert",
+        "unittest.mock": "assert", "pdb": "print()", "bdb": "print()", "code": "cell",
+        "codeop": "cell", "runpy": "cell", "rlcompleter": "cell", "pydoc": "__doc__",
+        "distutils.core": "packages", "pipes": "programs", "_xxsubinterpreters": "native",
+        "_testcapi": "native",
+    }  # fmt: skip
+    session = create(policy="restricted", imports=list(instead))
+
+    for module, hint in instead.items():
+        execution = session.run(f"import {module}")
+
+        assert execution["outcome"] == "policy", (module, execution)
+        assert hint in execution["error"]["value"].partition("; allowed are")[0], execution
+    assert session.run("import time\ntime.perf_counter() > 0")["outcome"] == "ok"
+
+
+def test_a_module_beside_one_that_runs_text_stays_allowed(create: Callable[..., Session]) -> None:
+    session = create(policy="restricted", imports=["xml.sax", "dis", "cmd", "ast"])
+
+    assert session.run("import dis, cmd, ast\nast.literal_eval('[1]')")["outcome"] == "ok"
+    parsed = session.run("import xml.sax\nxml.sax.parseString('<a/>', xml.sax.ContentHandler())")
+    assert parsed["outcome"] == "ok", parsed
+    assert session.run("import xml.sax\nxml.sax.make_parser(['x'])")["outcome"] == "policy"
+
+
 def test_typing_stays_authorised(create: Callable[..., Session]) -> None:
     code = "from typing import List, Optional\nx: List[int] = [1]\nprint(x)"
     for policy in ("restricted", "smolagents"):

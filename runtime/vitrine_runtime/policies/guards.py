@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from ..sealed import __builtins__  # noqa: F401
 from . import strings
-from .modules import NEVER, AllowList, is_module, name_of
+from .modules import NEVER, RUNS_TEXT, AllowList, is_module, name_of
 from .names import (
     OF_MODULES,
     SPECIAL,
@@ -39,7 +39,7 @@ HARMLESS = frozenset(
 _HOMED = (FunctionType, BuiltinFunctionType, type)
 # Locks and pure functions on paths come from modules that are closed themselves.
 NO_HOME = (NEVER - {"builtins", "vitrine_runtime", "signal", "posixpath", "_thread"}) | {
-    "pathlib", "shutil", "tempfile", "zipfile",
+    "pathlib", "shutil", "tempfile", "zipfile", *RUNS_TEXT,
 }  # fmt: skip
 
 REFUSED = {

@@ -27,12 +27,32 @@ DEFAULT = frozenset((STDLIB + DATA + WINDOWS).split())
 # Not even when `imports` names them: with these, nothing else of this policy would hold.
 NEVER = frozenset(
     """
-    builtins code codeop cffi ctypes _ctypes gc importlib inspect marshal mmap multiprocessing os
-    pickle cPickle _pickle dill cloudpickle joblib pdb pkgutil posix posixpath pty runpy shelve
-    signal site subprocess sys sysconfig trace zipimport _posixsubprocess _thread _frozen_importlib
-    vitrine_runtime _vitrine RestrictedPython smolagents
+    builtins cffi ctypes _ctypes gc importlib inspect marshal mmap multiprocessing os pickle cPickle
+    _pickle dill cloudpickle joblib pkgutil posix posixpath pty shelve signal site subprocess sys
+    sysconfig zipimport _posixsubprocess _thread _frozen_importlib vitrine_runtime _vitrine
+    RestrictedPython smolagents
     """.split()
 )
+# Nor these: they run text, a file or a command that is given to them, or what a text names, as
+# native code. What to use instead.
+_MEASURE = "time.perf_counter() before and after it measures code"
+_TEST = "assert tells whether something holds"
+_DEBUG = "print() and traceback.format_exc() show what happens"
+_CELL = "code runs in a cell of its own"
+_DOC = "help text is in __doc__"
+_PACKAGES = "packages are asked for when the session is created"
+_PROGRAMS = "no programs can be started"
+RUNS_TEXT = {
+    "timeit": _MEASURE, "cProfile": _MEASURE, "profile": _MEASURE, "trace": _MEASURE,
+    "doctest": _TEST, "unittest": _TEST, "test": _TEST,
+    "bdb": _DEBUG, "pdb": _DEBUG,
+    "code": _CELL, "codeop": _CELL, "runpy": _CELL, "rlcompleter": _CELL, "idlelib": _CELL,
+    "compileall": _CELL, "py_compile": _CELL, "imp": _CELL, "lib2to3": _CELL, "turtledemo": _CELL,
+    "pydoc": _DOC, "pydoc_data": _DOC,
+    "distutils": _PACKAGES, "ensurepip": _PACKAGES, "venv": _PACKAGES, "pip": _PACKAGES,
+    "setuptools": _PACKAGES, "pkg_resources": _PACKAGES, "zipapp": _PACKAGES, "uv": _PACKAGES,
+    "pipes": _PROGRAMS, "mailcap": _PROGRAMS, "webbrowser": _PROGRAMS, "antigravity": _PROGRAMS,
+}  # fmt: skip
 # Parts of allowed packages that hand out the rest of the world.
 CLOSED = frozenset(
     """
@@ -72,6 +92,8 @@ CLOSED_NAMES: dict[str, dict[str, str]] = {
     "pydantic": {"ImportString": "the objects themselves"},
     "pydantic.types": {"ImportString": "the objects themselves"},
     "PIL": {"ImageMath": "PIL.ImageChops, and numpy arrays"},
+    "xml.sax": {"make_parser": "xml.sax.parse, xml.sax.parseString"},
+    "http.server": {"CGIHTTPRequestHandler": "http.server.BaseHTTPRequestHandler"},
 }  # fmt: skip
 
 _HINTS = {
@@ -80,13 +102,20 @@ _HINTS = {
     "subprocess": "no programs can be started",
     "pathlib": "files are read with pandas, numpy or PIL",
     "pickle": "json keeps data",
-    "inspect": "help text is in __doc__",
+    "inspect": _DOC,
+    **RUNS_TEXT,
 }
 
 
 def name_of(module: ModuleType) -> str:
     name = object.__getattribute__(module, "__dict__").get("__name__")
     return name if type(name) is str else ""
+
+
+def is_never(root: str) -> bool:
+    """Also what is private: the halves of these that are written in C, and their like."""
+    private = root.startswith("_") and root != "__future__"
+    return private or root in NEVER or root in RUNS_TEXT
 
 
 class AllowList:
@@ -96,8 +125,8 @@ class AllowList:
 
     def __init__(self, imports: list[str]) -> None:
         roots = {name: name.partition(".")[0] for name in imports}
-        self.never = sorted({name for name in imports if roots[name] in NEVER})
-        self._given = DEFAULT | {name for name in imports if roots[name] not in NEVER}
+        self.never = sorted({name for name in imports if is_never(roots[name])})
+        self._given = DEFAULT | {name for name in imports if not is_never(roots[name])}
         self._paths = {p for name in self._given for p in parents(name)}
         self._known: dict[str, bool] = {}
 
@@ -131,7 +160,7 @@ class AllowList:
         hint = _HINTS.get(root, "")
         more = (
             "use the policy native for it"
-            if root in NEVER
+            if is_never(root)
             else "name it in `imports` when the session is created, or use the policy native"
         )
         listed = ", ".join(sorted(self._given - {"__future__"}))

@@ -139,10 +139,27 @@ Task<void> Adapter::fail(Exchange& exchange, const Error& error) {
   co_await exchange.respond(status, kJson, std::move(body), std::move(headers));
 }
 
+std::variant<Reset, Mistakes> Adapter::read_known_reset(const json::object& object,
+                                                        const json::array& prefix) const {
+  auto request = read_reset(object, prefix);
+  auto* reset = std::get_if<Reset>(&request);
+  if (reset == nullptr) return request;
+  const Status known = registry_.check_environment(reset->environment);
+  if (known) return request;
+  json::array where = prefix;
+  where.emplace_back("environment");
+  return Mistakes{{"literal_error",
+                   std::move(where),
+                   known.error().message + "; " + known.error().remedy,
+                   json::value(reset->environment),
+                   {}}};
+}
+
 Task<std::optional<Reset>> Adapter::reset_of(Exchange& exchange) {
   std::optional<json::object> body = co_await body_of(exchange, false);
   if (!body) co_return std::nullopt;
-  auto request = read_reset(*body, {"body"});
+  const json::array here{"body"};
+  auto request = read_known_reset(*body, here);
   if (auto* wrong = std::get_if<Mistakes>(&request)) {
     co_await refuse(exchange, *wrong);
     co_return std::nullopt;
@@ -172,6 +189,7 @@ Task<void> Adapter::reset(Exchange& exchange) {
   spec.additional = true;
   session::add_imports(request->imports, spec);
   spec.allow_sdist = request->allow_sdist;
+  spec.environment = request->environment;
   Status provided = co_await registry_.provide(&spec);
   if (!provided) co_return co_await fail(exchange, provided.error());
   request->notes = spec.package_notes;

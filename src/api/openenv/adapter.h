@@ -67,6 +67,9 @@ class Adapter : public std::enable_shared_from_this<Adapter> {
   Task<std::optional<json::object>> body_of(Exchange& exchange, bool required);
   Task<void> refuse(Exchange& exchange, const Mistakes& mistakes);
   Task<void> fail(Exchange& exchange, const Error& error);
+  // As read_reset(), and its environment is there.
+  std::variant<Reset, Mistakes> read_known_reset(const json::object& object,
+                                                 const json::array& prefix) const;
   Task<std::optional<Reset>> reset_of(Exchange& exchange);
   Task<void> answer_reset(Exchange& exchange, EnvironmentPtr environment, Reset request);
   Task<void> answer_step(Exchange& exchange, EnvironmentPtr environment,

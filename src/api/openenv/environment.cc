@@ -110,6 +110,7 @@ Task<Result<std::shared_ptr<Session>>> Environment::create() {
   spec.additional = true;
   session::add_imports(wishes_.imports, spec);
   spec.allow_sdist = wishes_.allow_sdist;
+  spec.environment = wishes_.environment;
   Result<std::shared_ptr<Session>> made = co_await registry_.create(spec);
   if (made || made.error().code != Code::unavailable || !session_) co_return made;
   std::shared_ptr<Session> old = let_go();  // full: its own place is the one to take
@@ -181,7 +182,7 @@ Task<Result<Observation>> Environment::reset(Reset request) {
   auto self = shared_from_this();
   while (making_) co_await changes_.wait();
   wishes_ = std::move(request);
-  const bool is_new = is_usable() && state_.steps == 0 && !state_.episode && !wishes_.seed;
+  const bool is_new = is_usable() && state_.steps == 0 && !state_.episode && wishes_.is_plain();
   if (!is_new) {
     if (Status made = co_await make_session(); !made) co_return std::move(made.error());
   }

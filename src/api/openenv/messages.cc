@@ -7,6 +7,8 @@
 #include <cmath>
 #include <set>
 
+#include "model/environment.h"
+
 namespace vitrine::api::openenv {
 
 namespace {
@@ -190,9 +192,9 @@ std::variant<Action, Mistakes> read_action(const json::object& object) {
   return action;
 }
 
-// Of the ancestors' servers. A wish that cannot be met is never passed over in silence.
-void read_ancestors_wishes(const json::object& object, const json::array& prefix, Reset& reset,
-                           Mistakes& mistakes) {
+// Of the ancestors' servers, and ours. A wish that cannot be met is never passed over in silence.
+void read_session_wishes(const json::object& object, const json::array& prefix, Reset& reset,
+                         Mistakes& mistakes) {
   if (const json::value* backend = object.if_contains("executor_backend");
       backend != nullptr && !backend->is_null()) {
     if (backend->is_string()) reset.policy = policy_from(backend->as_string());
@@ -208,6 +210,17 @@ void read_ancestors_wishes(const json::object& object, const json::array& prefix
   else if (sdist != nullptr && !sdist->is_null())
     mistakes.push_back(
         {"bool_type", at(prefix, "allow_sdist"), "Input should be a valid boolean", *sdist, {}});
+  const json::value* environment = object.if_contains("environment");
+  if (environment != nullptr && environment->is_string() &&
+      environment->as_string().size() <= kMaxName)
+    reset.environment = std::string(environment->as_string());
+  else if (environment != nullptr && !environment->is_null())
+    mistakes.push_back({"string_type",
+                        at(prefix, "environment"),
+                        "Input should be the name of an environment",
+                        *environment,
+                        {}});
+  if (reset.environment == kPlainEnvironment) reset.environment.clear();
   const json::value* imports = object.if_contains("additional_imports");
   if (imports == nullptr || imports->is_null()) return;
   const json::array* list = imports->if_array();
@@ -247,7 +260,7 @@ std::variant<Reset, Mistakes> read_reset(const json::object& object, const json:
     else reset.episode = std::string(episode->as_string());
   }
   read_wishes(object, prefix, reset.wishes, mistakes);
-  read_ancestors_wishes(object, prefix, reset, mistakes);
+  read_session_wishes(object, prefix, reset, mistakes);
   if (!mistakes.empty()) return mistakes;
   return reset;
 }

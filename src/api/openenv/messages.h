@@ -57,7 +57,13 @@ struct Reset {
   Wishes wishes;                          // of every step
   std::vector<std::string> imports = {};  // modules, or requirement strings
   bool allow_sdist = false;
+  std::string environment = {};         // of the image; "" = the plain one
   std::vector<std::string> notes = {};  // about them, where the session is made later
+
+  // Whether a session that nobody has used yet, and that was made for nobody in particular, will do.
+  bool is_plain() const {
+    return !seed && !policy && imports.empty() && !allow_sdist && environment.empty();
+  }
 };
 // `prefix`: where the object stands in what was sent, for the mistakes' places.
 std::variant<Reset, Mistakes> read_reset(const json::object& object, const json::array& prefix);

@@ -100,6 +100,29 @@ TEST(OpenenvReset, ChoosesThePolicy) {
   EXPECT_EQ(policy(R"({"executor_backend": "smolagents"})"), Policy::smolagents);
 }
 
+TEST(OpenenvReset, ChoosesTheEnvironment) {
+  const auto environment = [](const char* text) {
+    return std::get<Reset>(read_reset(object(text), {"body"})).environment;
+  };
+
+  EXPECT_EQ(environment(R"({})"), "");
+  EXPECT_EQ(environment(R"({"environment": null})"), "");
+  EXPECT_EQ(environment(R"({"environment": "ml"})"), "ml");
+  EXPECT_EQ(environment(R"({"environment": "default"})"), "");
+}
+
+TEST(OpenenvReset, IsPlainIfAnySessionWillDo) {
+  const auto plain = [](const char* text) {
+    return std::get<Reset>(read_reset(object(text), {"body"})).is_plain();
+  };
+
+  EXPECT_TRUE(plain(R"({"episode_id": "a", "results": true, "environment": "default"})"));
+  for (const char* wish :
+       {R"({"seed": 1})", R"({"executor_backend": "smolagents"})", R"({"environment": "ml"})",
+        R"({"additional_imports": ["numpy"]})", R"({"allow_sdist": true})"})
+    EXPECT_FALSE(plain(wish)) << wish;
+}
+
 TEST(OpenenvReset, NamesWhatIsWrong) {
   const auto type = [](const char* text) {
     return first_mistake(read_reset(object(text), {"body"})).at("type");
@@ -113,6 +136,7 @@ TEST(OpenenvReset, NamesWhatIsWrong) {
   EXPECT_EQ(type(R"({"episode_id": 1})"), "string_type");
   EXPECT_EQ(type(R"({"executor_backend": "wild"})"), "literal_error");
   EXPECT_EQ(type(R"({"executor_backend": 1})"), "literal_error");
+  EXPECT_EQ(type(R"({"environment": 1})"), "string_type");
 }
 
 TEST(OpenenvReset, CountsTheCharactersOfAnEpisodesName) {

@@ -58,7 +58,8 @@ Task<std::string> Adapter::answer_message(EnvironmentPtr environment, const json
     co_return "{\"type\":\"mcp\",\"data\":" + json::serialize(reply) + "}";
   }
   if (kind == "reset") {
-    auto request = read_reset(given, {"data"});
+    const json::array here{"data"};
+    auto request = read_known_reset(given, here);
     if (auto* wrong = std::get_if<Mistakes>(&request)) co_return invalid_frame(*wrong);
     seen = co_await environment->reset(std::move(std::get<Reset>(request)));
   } else {

@@ -83,6 +83,7 @@ class CodingEnv(EnvClient):
         timeout_s: how long to wait for one answer.
         token: if the server needs one.
         allow_sdist: packages that have no wheel may be built; as the two above.
+        environment: one that the server's operator baked; as the three above.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class CodingEnv(EnvClient):
         timeout_s: float | None = None,
         token: str | None = None,
         allow_sdist: bool = False,
+        environment: str | None = None,
         **kwargs: Any,
     ) -> None:
         if timeout_s is not None:
@@ -107,6 +109,8 @@ class CodingEnv(EnvClient):
             self._reset_defaults["executor_backend"] = executor_backend
         if allow_sdist:
             self._reset_defaults["allow_sdist"] = True
+        if environment:
+            self._reset_defaults["environment"] = environment
 
     @classmethod
     def local(
