@@ -24,6 +24,7 @@ constexpr int kCalmLooks =
 constexpr double kFade = 0.95;  // of what was received, per look
 constexpr int kRest = 10;       // times as long as a look took
 constexpr std::size_t kAgain = 16;
+constexpr std::uint64_t kLooksPerTurn = 5;
 
 std::vector<int> own_cpus() {
   cpu_set_t all;
@@ -101,7 +102,7 @@ void Crowd::keep_apart(double usec) {
     } else {
       member->release();
     }
-  spread(burners, cpus_.size());
+  spread(burners, cpus_.size(), ++looks_ % kLooksPerTurn == 0 ? Turn::yes : Turn::no);
   for (std::size_t i = 0; i < burning.size(); ++i) {
     const bool moved = burning[i]->burner_.cpus != burners[i].cpus;
     // What it started while it was last looked at may have been missed: some are seen to again.

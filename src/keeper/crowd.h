@@ -60,6 +60,7 @@ class Crowd {
   std::optional<Spent> spent_;  // at the last look; empty = nobody was there to look at
   Clock::time_point last_look_{};
   bool full_ = false;
+  std::uint64_t looks_ = 0;
   std::size_t next_ = 0;  // whom to see to again
   bool told_ = false;     // that confining is refused
 };

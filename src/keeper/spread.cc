@@ -9,7 +9,9 @@ namespace vitrine::keeper {
 
 namespace {
 
-constexpr double kEven = 0.15;  // processors; what is wanted is an estimate
+// Processors. What is wanted is an estimate, and every move costs those who are moved.
+constexpr double kEven = 0.4;
+constexpr double kError = 0.1;
 
 std::size_t count_of(const Burner& burner, std::size_t cpus) {
   return std::clamp<std::size_t>(static_cast<std::size_t>(std::ceil(burner.width)), 1, cpus);
@@ -55,7 +57,7 @@ class Floor {
     for (Burner& burner : burners_) {
       if (!is_on(burner, from) || is_on(burner, to)) continue;
       const double share = share_of(burner);
-      const bool helps = step == Step::evens ? share < gap - kEven : share < gap + kEven;
+      const bool helps = share < (step == Step::evens ? gap - kError : gap + kError);
       if (helps && (most == nullptr || burner.received > most->received)) most = &burner;
     }
     if (most == nullptr) return false;
@@ -72,7 +74,7 @@ class Floor {
 
 }  // namespace
 
-void spread(std::vector<Burner>& burners, std::size_t cpus) {
+void spread(std::vector<Burner>& burners, std::size_t cpus, Turn turn) {
   Floor floor(burners, cpus);
   for (Burner& burner : burners)
     if (burner.cpus.size() != count_of(burner, cpus)) burner.cpus.clear();
@@ -85,7 +87,7 @@ void spread(std::vector<Burner>& burners, std::size_t cpus) {
     }
   std::size_t moves = 0;
   while (moves < burners.size() && floor.move(Floor::Step::evens)) ++moves;
-  if (!placed && moves == 0) (void)floor.move(Floor::Step::turns);
+  if (turn == Turn::yes && !placed && moves == 0) (void)floor.move(Floor::Step::turns);
 }
 
 }  // namespace vitrine::keeper

@@ -15,9 +15,10 @@ struct Burner {
 };
 
 // Places those that are nowhere, on as many processors as their width needs, and evens out how much
-// is wanted of each processor with as few moves as it takes. Where that cannot be even, one move at a call lets
-// those that share take turns: whoever has received most goes where it is emptiest, and the one it
-// leaves has a processor for itself.
-void spread(std::vector<Burner>& burners, std::size_t cpus);
+// is wanted of each processor with as few moves as it takes. Where that cannot be even, one move at a
+// `turn` lets those that share change places: whoever has received most goes where it is emptiest,
+// and the one it leaves has more room.
+enum class Turn { no, yes };
+void spread(std::vector<Burner>& burners, std::size_t cpus, Turn turn);
 
 }  // namespace vitrine::keeper

@@ -21,14 +21,14 @@ std::map<std::size_t, double> crowd(const std::vector<Burner>& burners) {
 
 TEST(Spread, GivesEachItsOwnProcessorWhileThereAreEnough) {
   std::vector<Burner> burners(4);
-  spread(burners, 4);
+  spread(burners, 4, Turn::yes);
   for (const auto& [cpu, wanted] : crowd(burners)) EXPECT_DOUBLE_EQ(wanted, 1) << cpu;
   EXPECT_EQ(crowd(burners).size(), 4u);
 }
 
 TEST(Spread, PutsAsManyOnOneProcessorAsOnAnother) {
   std::vector<Burner> burners(4, Burner{.width = 0.5});
-  spread(burners, 2);
+  spread(burners, 2, Turn::yes);
   EXPECT_DOUBLE_EQ(crowd(burners)[0], 1);
   EXPECT_DOUBLE_EQ(crowd(burners)[1], 1);
 }
@@ -37,7 +37,7 @@ TEST(Spread, LeavesAnEvenCrowdAlone) {
   std::vector<Burner> burners{{.cpus = {1}}, {.cpus = {0}}, {.cpus = {1}}, {.cpus = {0}}};
   for (int i = 0; i < 5; ++i) {
     burners[0].received += 3;
-    spread(burners, 2);
+    spread(burners, 2, Turn::yes);
     EXPECT_EQ(burners[0].cpus, Cpus{1});
     EXPECT_EQ(burners[1].cpus, Cpus{0});
     EXPECT_EQ(burners[2].cpus, Cpus{1});
@@ -47,7 +47,7 @@ TEST(Spread, LeavesAnEvenCrowdAlone) {
 
 TEST(Spread, FillsAProcessorThatBecameFree) {
   std::vector<Burner> burners{{.cpus = {0}}, {.cpus = {0}}};
-  spread(burners, 2);
+  spread(burners, 2, Turn::yes);
   EXPECT_NE(burners[0].cpus, burners[1].cpus);
 }
 
@@ -71,7 +71,7 @@ void live(std::vector<Burner>& burners, const std::vector<double>& demand) {
 TEST(Spread, LetsThoseThatShareTakeTurns) {
   std::vector<Burner> burners(3);
   for (int period = 0; period < 300; ++period) {
-    spread(burners, 2);
+    spread(burners, 2, Turn::yes);
     live(burners, {1, 1, 1});
   }
   const auto [least, most] = std::ranges::minmax(burners, {}, &Burner::received);
@@ -82,7 +82,7 @@ TEST(Spread, CountsWhatIsUsedAndNotHeads) {
   std::vector<Burner> burners(4);
   const std::vector<double> demand{1, 0.02, 1, 0.02};
   for (int period = 0; period < 100; ++period) {
-    spread(burners, 2);
+    spread(burners, 2, Turn::yes);
     live(burners, demand);
   }
   EXPECT_GT(burners[0].received, 95);
@@ -94,7 +94,7 @@ TEST(Spread, LeavesNoProcessorToFewWhileOthersCrowd) {
   for (Burner& burner : burners) burner.cpus = {0};
   for (int period = 0; period < 50; ++period) {
     live(burners, std::vector<double>(9, 1));
-    spread(burners, 3);
+    spread(burners, 3, Turn::yes);
   }
   std::map<std::size_t, int> heads;
   for (const Burner& burner : burners) ++heads[burner.cpus.front()];
@@ -104,12 +104,24 @@ TEST(Spread, LeavesNoProcessorToFewWhileOthersCrowd) {
   }
 }
 
+TEST(Spread, MovesNobodyForSmallDifferences) {
+  std::vector<Burner> burners{{.width = 0.5, .wants = 0.5, .cpus = {0}},
+                              {.width = 0.5, .wants = 0.5, .cpus = {0}},
+                              {.width = 0.5, .wants = 0.5, .cpus = {1}},
+                              {.width = 0.5, .wants = 0.2, .cpus = {1}}};
+  spread(burners, 2, Turn::yes);
+  EXPECT_EQ(burners[0].cpus, Cpus{0});
+  EXPECT_EQ(burners[1].cpus, Cpus{0});
+  EXPECT_EQ(burners[2].cpus, Cpus{1});
+  EXPECT_EQ(burners[3].cpus, Cpus{1});
+}
+
 TEST(Spread, MovesNoMoreThanOneForATurn) {
   std::vector<Burner> burners(65);
-  spread(burners, 64);
+  spread(burners, 64, Turn::yes);
   for (int period = 0; period < 20; ++period) {
     const std::vector<Burner> before = burners;
-    spread(burners, 64);
+    spread(burners, 64, Turn::yes);
     int moved = 0;
     for (std::size_t i = 0; i < burners.size(); ++i)
       moved += burners[i].cpus != before[i].cpus ? 1 : 0;
@@ -119,7 +131,7 @@ TEST(Spread, MovesNoMoreThanOneForATurn) {
 
 TEST(Spread, GivesAWideOneAsManyProcessorsAsItsLimit) {
   std::vector<Burner> burners{{.width = 2.5}, {.width = 1}, {.width = 100}};
-  spread(burners, 4);
+  spread(burners, 4, Turn::yes);
   EXPECT_EQ(burners[0].cpus.size(), 3u);
   EXPECT_EQ(burners[1].cpus.size(), 1u);
   EXPECT_EQ(burners[2].cpus.size(), 4u);
@@ -133,7 +145,7 @@ TEST(Spread, GivesAWideOneAsManyProcessorsAsItsLimit) {
 
 TEST(Spread, DoesNotMoveWhatWouldOnlyTurnTheGapAround) {
   std::vector<Burner> burners{{.width = 1, .cpus = {0}}, {.width = 0.5, .cpus = {1}}};
-  spread(burners, 2);
+  spread(burners, 2, Turn::yes);
   EXPECT_EQ(burners[0].cpus, Cpus{0});
   EXPECT_EQ(burners[1].cpus, Cpus{1});
 }
