@@ -23,6 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 PATIENCE = 10.0  # seconds: what the last test killed may still be ending
+STARTING = 60.0  # seconds
 NOTES = ".before"
 # The tests name their keepers after their own process; `vitrine serve` does so after its data.
 NAMED_BY_A_TEST = re.compile(r"vitrine-[a-z]+-(\d+)(-|$)")
@@ -44,22 +45,38 @@ def is_alive(pid: int) -> bool:
 
 
 def cgroups() -> set[str]:
-    """The topmost group of every keeper, in every hierarchy."""
+    """The topmost group of every keeper below our own groups: elsewhere process numbers may mean
+    something else."""
+    own = {}
+    for line in text("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        own[controllers] = path
     found = set()
     for line in text("/proc/self/mountinfo").splitlines():
         words = line.split()
-        if words[words.index("-") + 1] not in ("cgroup", "cgroup2"):
+        kind, _, options = words[words.index("-") + 1 :][:3]
+        if kind not in ("cgroup", "cgroup2"):
             continue
-        for directory, names, _ in os.walk(words[4]):
+        names_of = "" if kind == "cgroup2" else _controllers(options, own)
+        if names_of not in own:
+            continue
+        below = os.path.relpath(own[names_of], words[3]) if words[3] != "/" else own[names_of]
+        for directory, names, _ in os.walk(os.path.normpath(words[4] + "/" + below.lstrip("/"))):
             ours = [name for name in names if name.startswith("vitrine-")]
             found |= {f"{directory}/{name}" for name in ours}
             names[:] = [name for name in names if name not in ours]
     return found
 
 
+def _controllers(options: str, own: dict[str, str]) -> str | None:
+    """How /proc/self/cgroup names the hierarchy with these mount options."""
+    given = set(options.split(","))
+    return next((name for name in own if name and set(name.split(",")) <= given), None)
+
+
 def shared_files() -> set[str]:
-    """Files outside of PLACE: where X servers and a service have theirs."""
-    places = (("/tmp/.X11-unix", "X*"), ("/tmp", ".X*-lock"), ("/run", "vitrine*"))
+    """Files outside of PLACE: where X servers have theirs."""
+    places = (("/tmp/.X11-unix", "X*"), ("/tmp", ".X*-lock"))
     return {str(path) for where, pattern in places for path in Path(where).glob(pattern)}
 
 
@@ -110,11 +127,14 @@ def is_left(group: str) -> bool:
 
 
 def is_orphan(path: str) -> bool:
-    """A socket that nobody listens on, the lock of an X server that is gone, any other file."""
-    if path.endswith("-lock"):
-        owner = text(path).strip()
-        return not (owner.isdigit() and is_alive(int(owner)))
-    return not any(line.endswith(f" {path}") for line in text("/proc/net/unix").splitlines())
+    """The lock of an X server that is gone, and a socket without a server and a listener."""
+    number = re.sub(r"\D", "", os.path.basename(path))
+    owner = text(f"/tmp/.X{number}-lock").strip()
+    if owner.isdigit() and is_alive(int(owner)):
+        return False
+    return path.endswith("-lock") or not any(
+        line.endswith(f" {path}") for line in text("/proc/net/unix").splitlines()
+    )
 
 
 def left_files(place: Path) -> list[Path]:
@@ -164,11 +184,16 @@ def sweep(parent: Path) -> None:
     """What earlier runs left that were killed."""
     for old in parent.glob("vt-*-*"):
         owner = old.name.split("-")[1]
-        if owner.isdigit() and not is_alive(int(owner)) and old.stat().st_uid == os.geteuid():
-            shutil.rmtree(old, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another run may remove it, too
+            if owner.isdigit() and not is_alive(int(owner)) and old.stat().st_uid == os.geteuid():
+                shutil.rmtree(old, ignore_errors=True)
     for group in cgroups():
-        if is_left(group) and not members(group):
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            # A server that is just starting has nobody inside yet.
+            is_young = time.time() - os.stat(group).st_mtime < STARTING
+            if is_young and NAMED_BY_DATA.match(os.path.basename(group)):
+                continue
+            if is_left(group) and not members(group):
                 remove_group(group)
 
 

@@ -233,9 +233,14 @@ Task<Taken> Pictures::take_now(std::shared_ptr<Session> session, PictureQuery qu
   bool blank = true;
   Clock::duration cost{};
   if (whole) {
-    auto read_it = [picture = std::move(*whole)] { return display::read_sealed(picture); };
-    Result<display::Frame> read = co_await studio->aside(std::move(read_it));
+    auto read_it = [picture = std::move(*whole)] {
+      const auto began = Clock::now();
+      Result<display::Frame> read = display::read_sealed(picture);
+      return std::pair{std::move(read), Clock::now() - began};
+    };
+    auto [read, took] = co_await studio->aside(std::move(read_it));
     if (!read) co_return picture_problem(read.error());
+    cost = took;
     frame = std::move(*read);
     blank = false;
   } else if (opened) {

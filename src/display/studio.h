@@ -102,6 +102,7 @@ class Studio {
     error_code ignored;
     co_await desk->bell.async_receive(asio::redirect_error(asio::use_awaitable, ignored));
     if (desk->failed) std::rethrow_exception(desk->failed);
+    if (!desk->done) throw boost::system::system_error(ignored);  // nobody waits any more
     co_return std::move(*desk->done);
   }
 

@@ -246,6 +246,13 @@ Result<std::uint64_t> Cgroup::cpu_usec_below(const std::string& group) const {
   return nanoseconds;
 }
 
+std::uint64_t Cgroup::waited_usec() const {
+  const CgroupOffer& place = roots_->host.kill;
+  const char* list = is_v2(place) ? "cgroup.threads" : "tasks";
+  return waited_usec_of_members(dir(place), path(Group::worker), list) +
+         waited_usec_of_members(dir(place), path(Group::session), list);
+}
+
 Result<std::uint64_t> Cgroup::cpu_usec() const { return cpu_usec_below(name_); }
 Result<std::uint64_t> Cgroup::cpu_usec_of_all() const { return cpu_usec_below("."); }
 

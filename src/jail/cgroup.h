@@ -108,6 +108,8 @@ class Cgroup {
 
   Result<CgroupUsage> usage() const;
   Result<std::uint64_t> cpu_usec() const;
+  // For how long the threads that live now have waited for a processor, together.
+  std::uint64_t waited_usec() const;
   // Of all sessions together, those that ended included.
   Result<std::uint64_t> cpu_usec_of_all() const;
   // The same as files, for somebody who may only look: cpu time ("usage_usec N" among other lines, or

@@ -22,7 +22,8 @@ namespace {
 
 constexpr int kMaxPasses = 100;
 constexpr int kConfinePasses = 3;
-constexpr std::size_t kBatch = 64;  // descriptors open at a time while killing
+constexpr std::size_t kMostAsked = 64;  // threads: who has more is not calm in any case
+constexpr std::size_t kBatch = 64;      // descriptors open at a time while killing
 
 struct CloseDirectory {
   void operator()(DIR* dir) const { ::closedir(dir); }
@@ -114,6 +115,25 @@ Status confine_members(int dir, const std::string& path, const char* file, const
     if (!any) break;
   }
   return done_all;
+}
+
+std::uint64_t waited_usec_of_members(int dir, const std::string& path, const char* file) {
+  Result<std::vector<pid_t>> all = members(dir, path, file);
+  if (!all) return 0;
+  if (all->size() > kMostAsked) all->resize(kMostAsked);
+  std::uint64_t nanoseconds = 0;
+  for (pid_t thread : *all) {
+    // "time on a processor, time waiting for one, turns"
+    Result<std::string> text =
+        read_file(AT_FDCWD, ("/proc/" + std::to_string(thread) + "/schedstat").c_str());
+    if (!text) continue;
+    const std::size_t at = text->find(' ');
+    if (at == std::string::npos) continue;
+    std::uint64_t waited = 0;
+    std::from_chars(text->data() + at + 1, text->data() + text->size(), waited);
+    nanoseconds += waited;
+  }
+  return nanoseconds / 1000;
 }
 
 Status kill_members(int dir, const std::string& path) {

@@ -34,6 +34,10 @@ Status kill_members(int dir, const std::string& path);
 // that is refused, and tells why the first was.
 Status confine_members(int dir, const std::string& path, const char* file, const cpu_set_t& cpus);
 
+// For how long the threads listed in `file` of the group have waited for a processor; 0 for those of
+// which the kernel does not tell.
+std::uint64_t waited_usec_of_members(int dir, const std::string& path, const char* file);
+
 // True if the group itself has a member.
 Result<bool> has_members(int dir, const std::string& path);
 

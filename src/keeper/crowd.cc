@@ -78,8 +78,8 @@ void Crowd::look() {
   if (members_.empty()) return spent_.reset();
   const auto began = Clock::now();
   if (std::vector<int> now = own_cpus(); now != cpus_) {
-    release_all();  // from places that mean something else now
     cpus_ = std::move(now);
+    release_all();  // from places that mean something else now
     spent_.reset();
   }
   full_ = is_full();
@@ -118,7 +118,7 @@ bool Crowd::is_full() {
   if (!used || !idle) return false;
   const Spent now{.used = *used, .idle = *idle};
   const Spent before = std::exchange(spent_, now).value_or(now);
-  return now.used - before.used > now.idle - before.idle;
+  return now.used + before.idle > before.used + now.idle;  // idle time may go backwards
 }
 
 void Crowd::release_all() {
@@ -154,7 +154,9 @@ void Crowd::Member::keep_on(std::vector<std::size_t> places) {
 }
 
 void Crowd::Member::release() {
-  if (burner_.cpus.empty()) return;
+  // Twice: a child on its way at the first is in the group only later.
+  if (burner_.cpus.empty() && !release_again_) return;
+  release_again_ = !burner_.cpus.empty();
   burner_.cpus.clear();
   confine(crowd_.cpus_);
 }

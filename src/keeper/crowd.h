@@ -85,6 +85,7 @@ class Crowd::Member {
   jail::Cgroup& cgroup_;
   std::optional<std::uint64_t> used_;  // microseconds, at the last look
   int calm_looks_ = 0;                 // in a row
+  bool release_again_ = false;
   Burner burner_;
 };
 

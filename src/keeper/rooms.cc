@@ -328,6 +328,12 @@ Result<std::uint64_t> Rooms::processor_time(const Room& room) const {
   return room.shell->cgroup->cpu_usec();
 }
 
+Result<std::uint64_t> Rooms::wanted_time(const Room& room) const {
+  Result<std::uint64_t> used = processor_time(room);
+  if (used && crowd_.full()) *used += room.shell->cgroup->waited_usec();
+  return used;
+}
+
 Status Rooms::freeze(Room& room, bool frozen) {
   if (!room.shell->cgroup)
     return Error{Code::unsupported, "this host gives no cgroups to freeze with"};

@@ -93,10 +93,12 @@ class Rooms {
   bool lost_to_memory(Room& room) const;
   Result<wire::Used> usage(const Room& room) const;
   Result<std::uint64_t> processor_time(const Room& room) const;  // microseconds
+  // The same and, while sessions fill the machine, for how long its threads waited for a processor:
+  // one that is starved is not calm.
+  Result<std::uint64_t> wanted_time(const Room& room) const;
   Status freeze(Room& room, bool frozen);
   void set_yielding(Room& room, bool yields);
-  // Sessions that yield use more of the machine than is left idle.
-  bool crowded() const { return crowd_.full(); }
+  bool crowded() const { return crowd_.full(); }  // sessions fill the machine
 
   // Fills the pools; called once at the start, then by itself.
   void refill();

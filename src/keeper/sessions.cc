@@ -18,7 +18,8 @@ constexpr std::chrono::milliseconds kGrace{1'000};  // from the interrupt to the
 // A session that used less of the processor than this in such a time is calm.
 constexpr std::chrono::milliseconds kCalmPeriod{100};
 constexpr std::uint64_t kCalmUsec = 10'000;
-constexpr std::uint64_t kStarvedUsec = 500;
+constexpr std::uint64_t kCalmWantedUsec = 50'000;  // with the time it waited for its turn
+constexpr std::uint32_t kMaxCaught = 64;
 constexpr std::chrono::milliseconds kSweepPeriod{500};
 constexpr std::size_t kSweep = 32;  // sessions in a period
 constexpr double kBurns = 0.25;     // of a processor, with no execution that lasts
@@ -305,17 +306,23 @@ Status Sessions::unwatch(const wire::Unwatch& request) {
 }
 
 // What an execution started may go on after it. Such a session yields until it is calm.
-void Sessions::look_for_calm(Session& session, std::uint64_t cpu_us) {
+void Sessions::look_for_calm(Session& session, std::uint64_t wanted_us) {
+  loop_.cancel(std::exchange(session.calm, 0));
   if (!session.room || !session.room->yields) return;
-  Result<std::uint64_t> used = rooms_.processor_time(*session.room);
+  Result<std::uint64_t> used = rooms_.wanted_time(*session.room);
   if (!used) return rooms_.set_yielding(*session.room, false);
-  // Where all want more than there is, one that is starved looks calm.
-  const std::uint64_t calm = rooms_.crowded() ? kStarvedUsec : kCalmUsec;
-  if (cpu_us != 0 && *used - cpu_us < calm) return rooms_.set_yielding(*session.room, false);
+  const std::uint64_t most = rooms_.crowded() ? kCalmWantedUsec : kCalmUsec;
+  const bool calm = wanted_us != 0 && *used >= wanted_us && *used - wanted_us < most;
+  session.calm_periods = calm ? session.calm_periods + 1 : 0;
+  if (calm && session.calm_periods > session.times_caught) {
+    session.calm_periods = 0;
+    return rooms_.set_yielding(*session.room, false);
+  }
   session.calm = loop_.after(kCalmPeriod, [this, id = session.id, before = *used] {
-    Session& later = sessions_.at(id);
-    later.calm = 0;
-    look_for_calm(later, before);
+    Session* later = find(id);
+    if (later == nullptr) return;
+    later->calm = 0;
+    look_for_calm(*later, before);
   });
 }
 
@@ -332,13 +339,18 @@ void Sessions::sweep() {
     if (at == sessions_.end()) at = sessions_.begin();
     Session& session = at->second;
     last_swept_ = session.id;
-    if (!session.room || session.room->yields || session.death) continue;
+    if (!session.room || session.room->yields || session.death || session.killing) {
+      session.swept_usec = 0;  // what it does meanwhile is known already
+      continue;
+    }
     Result<std::uint64_t> used = rooms_.processor_time(*session.room);
     if (!used) continue;
     const auto now = Clock::now();
     const std::chrono::duration<double, std::micro> time = now - std::exchange(session.swept, now);
     const std::uint64_t before = std::exchange(session.swept_usec, *used);
     if (before == 0 || static_cast<double>(*used - before) < kBurns * time.count()) continue;
+    // One that naps in between has to be calm for longer each time.
+    session.times_caught = std::min(2 * session.times_caught + 1, kMaxCaught);
     rooms_.set_yielding(*session.room, true);
     look_for_calm(session, 0);
   }

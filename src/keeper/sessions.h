@@ -80,8 +80,10 @@ class Sessions {
     std::uint64_t watched = 0;          // execution
     std::uint64_t overdue = 0;          // execution whose time was up
     TimerId deadline = 0;
-    TimerId calm = 0;              // until it is known whether it still uses the processor
-    std::uint64_t swept_usec = 0;  // processor time at the last sweep; 0 = none yet
+    TimerId calm = 0;                // until it is known whether it still uses the processor
+    std::uint32_t calm_periods = 0;  // in a row
+    std::uint32_t times_caught = 0;  // burning with no execution that lasts
+    std::uint64_t swept_usec = 0;    // processor time at the last sweep; 0 = none yet
     Clock::time_point swept{};
     bool announced = false;  // a client was told its number
     Done after_fill = {};    // it is to be ended as soon as it is made
@@ -103,7 +105,7 @@ class Sessions {
   void worker_ended(std::uint64_t id, Death death);
   void deadline_passed(std::uint64_t id);
   void unwatch_now(Session& session);
-  void look_for_calm(Session& session, std::uint64_t cpu_us);
+  void look_for_calm(Session& session, std::uint64_t wanted_us);
   void sweep_later();
   void sweep();
   Session* find(std::uint64_t id);

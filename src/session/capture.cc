@@ -16,6 +16,7 @@ constexpr auto kStill = 150ms;            // and at most half a core
 constexpr auto kStillThoughBusy = 500ms;  // whatever it uses
 constexpr auto kLook = 5ms;               // between looks while the worker waits for us
 constexpr auto kLookRunning = 8ms;        // and while it runs
+constexpr auto kBrokenScreen = 50ms;      // before another look at one that cannot be read
 constexpr auto kFirstAsk = 250ms;
 constexpr auto kLastAsk = 4s;
 constexpr double kLeastScale = 0.1;
@@ -63,7 +64,8 @@ Task<bool> Capture::look() {
   look_cost_ = seen.cost;
   const vitrine::Result<display::Look>& now = seen.look;
   if (!now) {
-    notes.push_back("screenshot: " + now.error().message);
+    std::string note = "screenshot: " + now.error().message;
+    if (notes.empty() || notes.back() != note) notes.push_back(std::move(note));
     view_.reset();
     co_return false;
   }
@@ -144,7 +146,11 @@ Task<void> Capture::run() {
       continue;
     }
     const bool looked = co_await look();
-    if (!looked) continue;
+    if (is_over()) break;  // while it looked: what follows would reach the next execution
+    if (!looked) {
+      co_await changes_.wait(Clock::now() + kBrokenScreen);
+      continue;
+    }
     const auto now = Clock::now();
     // A look that began before the last was painted may have missed it.
     const bool after = painted_at_ && *painted_at_ <= looked_ - look_cost_;

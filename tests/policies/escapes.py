@@ -137,6 +137,13 @@ ESCAPES: dict[str, str] = {
     "sympy.lambdify": "import sympy\nsympy.lambdify([], 'x')",
     "formulas of statsmodels": "import pandas as pd\nimport statsmodels.formula.api as smf\nsmf.ols('y ~ I(x.__class__.__base__)', pd.DataFrame({'x': [1, 2], 'y': [2, 3]})).fit()",
     "formulas reach modules": "import pandas as pd\nimport statsmodels.formula.api as smf\nsmf.ols('y ~ x + pd.io.common.os.getpid()', pd.DataFrame({'x': [1, 2], 'y': [2, 3]})).fit()",
+    "a template of pandas": "import pandas as pd\n"
+    "env = pd.DataFrame({'a': [1]}).style.env\n"
+    "env.from_string('{{ cycler.__init__.__globals__ }}').render()",
+    "a template file for pandas": "import pandas as pd\n"
+    "pd.io.formats.style.Styler.from_custom_template('.', 'x.html')",
+    "the tests of numpy": "import numpy as np\nnp.test(tests=['test_x.py'])",
+    "the tests of pandas": "import pandas\npandas.test()",
     "PIL.ImageMath": "from PIL import ImageMath\nImageMath.eval('1')",
     "pydantic.ImportString": "import pydantic\nclass M(pydantic.BaseModel):\n    f: pydantic.ImportString\nM(f='os.system').f",
     "memory by strides": "import numpy as np\nnp.lib.stride_tricks.as_strided(np.zeros(1), shape=(1000000,))",

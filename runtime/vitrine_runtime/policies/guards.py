@@ -209,9 +209,17 @@ class Guards:
         replaced = self.replaced.get(number)
         if replaced is not None:
             return replaced
-        if type(value) is FrameType:
+        kind = type(value)
+        if kind is FrameType:
             refuse("attribute", "frames are not handed out", "format_exc() tells where it failed")
+        if kind.__name__ == "PytestTester" or self._is_template(kind):
+            refuse("attribute", f"{name!r} runs text and is not handed out", "write it as code")
         return value
+
+    def _is_template(self, kind: type) -> bool:
+        """Templates evaluate expressions; pandas hands out its own."""
+        home = kind.__module__
+        return type(home) is str and home.startswith("jinja2.") and home not in self.allowed
 
     def homeless(self, value: Any) -> bool:
         """Whether it is a function or class of a closed module: os.system under any roof."""

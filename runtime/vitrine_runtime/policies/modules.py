@@ -66,6 +66,7 @@ CLOSED = frozenset(
     """.split()
 )
 # Single names: what to do instead.
+_TESTS = "assert, in code of your own"
 CLOSED_NAMES: dict[str, dict[str, str]] = {
     "io": dict.fromkeys(("open", "open_code", "FileIO", "OpenWrapper"), "io.StringIO, io.BytesIO"),
     "types": dict.fromkeys(
@@ -82,17 +83,21 @@ CLOSED_NAMES: dict[str, dict[str, str]] = {
          "FullLoader", "Loader", "CLoader", "CUnsafeLoader", "load", "load_all"),
         "yaml.safe_load",
     ),
-    "pandas": {"read_pickle": "pandas.read_csv, pandas.read_json"},
+    "pandas": {"read_pickle": "pandas.read_csv, pandas.read_json", "test": _TESTS},
     "asyncio": dict.fromkeys(
         ("create_subprocess_exec", "create_subprocess_shell"), "coroutines and tasks"
     ),
     "concurrent.futures": {"ProcessPoolExecutor": "ThreadPoolExecutor"},
-    "sympy": {"lambdify": "expr.subs(...) and expr.evalf()"},
+    "sympy": {
+        "lambdify": "expr.subs(...) and expr.evalf()", "test": _TESTS, "doctest": _TESTS,
+    },
     "typing": {"ForwardRef": "strings as annotations"},
     "pydantic": {"ImportString": "the objects themselves"},
     "pydantic.types": {"ImportString": "the objects themselves"},
     "PIL": {"ImageMath": "PIL.ImageChops, and numpy arrays"},
-    "xml.sax": {"make_parser": "xml.sax.parse, xml.sax.parseString"},
+    "xml.sax": dict.fromkeys(
+        ("make_parser", "default_parser_list"), "xml.sax.parse, xml.sax.parseString"
+    ),
     "http.server": {"CGIHTTPRequestHandler": "http.server.BaseHTTPRequestHandler"},
 }  # fmt: skip
 

@@ -68,6 +68,7 @@ PROGRAMS = frozenset(
     """
     subprocess_exec subprocess_shell create_subprocess_exec create_subprocess_shell ctypes
     enable_load_extension load_extension read_pickle as_strided parse_raw parse_file unsafe_eval
+    from_custom_template
     """.split()
 )
 # Names that mean something harmful on some objects only; asked at run time.
