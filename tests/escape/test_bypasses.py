@@ -53,10 +53,7 @@ import jinja2
 exec_ = "cycler.__init__.__globals__['__builtins__']['exec']"
 jinja2.Template("{{{{ " + exec_ + "(text, {{'__name__': '__main__'}}) }}}}").render(text={code!r})
 """,
-    "smolagents": """
-import timeit
-timeit.timeit("exec(" + repr({code!r}) + ", {{'__name__': '__main__'}})", number=1)
-""",
+    "smolagents": "import timeit\ntimeit.timeit({stmt!r}, number=1)\n",
 }
 
 
@@ -81,7 +78,8 @@ def test_a_known_way_out_is_refused(arena: Arena, place: str, policy: str, way: 
 def test_the_wall_holds_from_inside_a_bypass(arena: Arena, policy: str, attack: Attack) -> None:
     if arena.mode == "unprivileged" and "only root" in attack.options:
         pytest.skip("needs root: the limit is a cgroup's")
-    code = LEFT[policy].format(code=attack.code)
+    stmt = f"exec({attack.code!r}, {{'__name__': '__main__'}})"
+    code = LEFT[policy].format(code=attack.code, stmt=stmt)
 
     seen = told(arena.run_in("session", code, policy, timeout_s=60))
 

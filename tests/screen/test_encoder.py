@@ -140,7 +140,7 @@ def test_what_a_killed_encoder_wrote_can_be_played(
     if not still:
         expect(display.python(MOVING), "moving")
     encoder = record(display.framebuffer, tmp_path / "film", form=form).wait_started()
-    encoder.wait_progress(4)
+    encoder.wait_progress(8 if still else 4)
     if not still:
         encoder.wait_frames(75)  # what it told last may be in the fragment that is lost
 
@@ -157,13 +157,13 @@ def test_a_still_screen_costs_little(
 ) -> None:
     encoder = record(display.framebuffer, tmp_path / "still").wait_started()
     before = encoder.cpu()
-    encoder.wait_progress(4)
+    encoder.wait_progress(8 if still else 4)
     still = encoder.cpu() - before
     encoder.stop()
     expect(display.python(MOVING), "moving")
     encoder = record(display.framebuffer, tmp_path / "moving").wait_started()
     before = encoder.cpu()
-    encoder.wait_progress(4)
+    encoder.wait_progress(8 if still else 4)
     moving = encoder.cpu() - before
     encoder.stop()
 
