@@ -34,12 +34,14 @@ Cgroup::Cgroup(Cgroup&& other) noexcept
     : roots_(std::exchange(other.roots_, nullptr)),
       name_(std::move(other.name_)),
       pids_(other.pids_),
+      worker_pids_(other.worker_pids_),
       peak_(std::move(other.peak_)) {}
 
 Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
   std::swap(roots_, other.roots_);
   std::swap(name_, other.name_);
   std::swap(pids_, other.pids_);
+  std::swap(worker_pids_, other.worker_pids_);
   std::swap(peak_, other.peak_);
   return *this;
 }
@@ -69,6 +71,13 @@ Status Cgroup::set_limits(const CgroupLimits& limits) {
     if (Status done = write(host.pids, "pids.max", std::to_string(*limits.pids)); !done)
       return std::move(done.error()).during("limiting processes");
     pids_ = limits.pids;
+  }
+  // On v2 the worker's group is given no controllers of its own.
+  if (limits.worker_pids && host.pids && !is_v2(host.pids) && host.pids.place == host.kill.place) {
+    const std::string file = path(Group::worker) + "/pids.max";
+    Status done = write_file(dir(host.pids), file.c_str(), std::to_string(*limits.worker_pids));
+    if (!done) return std::move(done.error()).during("limiting the worker's processes");
+    worker_pids_ = limits.worker_pids;
   }
   if (limits.cpu_permille) {
     if (!host.cpu) return not_offered("limiting processor time", host.cpu);
@@ -179,8 +188,8 @@ Status Cgroup::kill(Group group) {
   Status done = kill_members(where, path(Group::worker));
   if (done && group == Group::session) done = kill_members(where, path(Group::session));
   if (fence) {
-    const bool limited = group == Group::session && pids_;
-    const std::string before = limited ? std::to_string(*pids_) : "max";
+    const std::optional<std::uint32_t> limit = group == Group::session ? pids_ : worker_pids_;
+    const std::string before = limit ? std::to_string(*limit) : "max";
     (void)write_file(where, (path(group) + "/pids.max").c_str(), before);
   }
   return done;

@@ -43,6 +43,7 @@ struct CgroupLimits {
   // A field that is not set is left as it is; zero is refused.
   std::optional<std::uint64_t> memory_bytes;  // swap is never allowed on top
   std::optional<std::uint32_t> pids;          // processes and threads
+  std::optional<std::uint32_t> worker_pids;   // of the worker alone; left out where it cannot be
   std::optional<std::uint32_t> cpu_permille;  // 1000 = one core; at least 10
 };
 
@@ -72,6 +73,7 @@ class Cgroup {
   // Every limit that is set is in force afterwards, or the error names the first that is not.
   // `conflict` if more memory is in use than the new limit.
   Status set_limits(const CgroupLimits& limits);
+  bool limits_worker_pids() const { return worker_pids_.has_value(); }
 
   // Moves a process, all its threads, into every hierarchy. Where several hierarchies are in use
   // and one refuses, the process is in some of them: end it. Children follow on their own.
@@ -150,6 +152,7 @@ class Cgroup {
   const CgroupRoots* roots_;  // null = nothing left to remove
   std::string name_;
   std::optional<std::uint32_t> pids_;
+  std::optional<std::uint32_t> worker_pids_;
   Fd peak_;  // v2: resets are private to a descriptor
 };
 

@@ -26,6 +26,13 @@ constexpr std::chrono::milliseconds kRefillPause{15};
 constexpr std::chrono::milliseconds kRefillLatest{250};
 constexpr int kVacateTries = 50;  // times 2 ms until the last process is gone
 constexpr std::uint32_t kMaxBuilding = 2;
+// A fork that the cgroup refuses costs its session time; one that RLIMIT_NPROC refuses costs little but
+// leaves work to the kernel's own threads, which everybody waits for. So that is only the second wall.
+std::uint64_t most_processes(const Shell& shell) {
+  const std::uint64_t most = shell.limits.processes;
+  return shell.cgroup && shell.cgroup->limits_worker_pids() ? 2 * most + 64 : most;
+}
+
 constexpr std::chrono::milliseconds kOomPause{10};
 constexpr int kOomLooks = 50;
 
@@ -137,7 +144,7 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
   const wire::ForkRequest fork{
       .disk_bytes = shell->limits.disk_bytes,
       .inodes = inodes_for(shell->limits),
-      .processes = shell->limits.processes,
+      .processes = most_processes(*shell),
       .data_bytes = limited ? 0 : shell->limits.memory_bytes,
       .scratch = shell->scratch,
       .uses = shell->uses,

@@ -106,6 +106,7 @@ Result<std::unique_ptr<Shell>> SealedShells::prepare(std::uint64_t id, const Lim
   jail::CgroupLimits wanted;
   if (host.memory) wanted.memory_bytes = limits.memory_bytes + limits.disk_bytes;
   if (host.pids) wanted.pids = limits.processes + kOwnProcesses;
+  wanted.worker_pids = limits.processes;
   if (host.cpu) wanted.cpu_permille = limits.cpu_permille;
   if (Status s = shell->cgroup->set_limits(wanted); !s) {
     clean_up(std::move(shell), {});

@@ -157,7 +157,7 @@ def test_a_still_screen_costs_little(
 ) -> None:
     encoder = record(display.framebuffer, tmp_path / "still").wait_started()
     before = encoder.cpu()
-    encoder.wait_progress(8 if still else 4)
+    encoder.wait_progress(4)
     still = encoder.cpu() - before
     encoder.stop()
     expect(display.python(MOVING), "moving")
