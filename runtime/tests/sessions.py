@@ -24,13 +24,27 @@ from fake_native import END, FIELD
 
 HERE = Path(__file__).resolve().parent
 PYTHON = os.environ.get("VITRINE_TEST_PYTHON", "/usr/bin/python3")
+IMAGE = Path(os.environ.get("VITRINE_IMAGE", HERE.parents[1] / "build" / "image")).resolve()
 PATIENCE = 60.0
 
 
 @cache
+def environment() -> dict[str, str]:
+    """Variables of a Python that has the runtime and the image's packages: the host's Python is the
+    image's, and needs none of its own."""
+    packages = sorted(IMAGE.glob("root/usr/local/lib/python3*/dist-packages"))
+    path = ":".join(map(str, [HERE.parent, HERE, *packages]))
+    return dict(os.environ, LC_ALL="C.UTF-8", PYTHONPATH=path)
+
+
+@cache
 def has_scientific_stack() -> bool:
+    """False only for a Python that somebody chose: with the image the default one has it."""
     probe = [PYTHON, "-c", "import numpy, pandas, matplotlib, PIL"]
-    return subprocess.run(probe, capture_output=True).returncode == 0
+    done = subprocess.run(probe, capture_output=True, text=True, env=environment())
+    if done.returncode != 0 and "VITRINE_TEST_PYTHON" not in os.environ:
+        raise RuntimeError(f"no image in {IMAGE}: run ./dev image\n{done.stderr}")
+    return done.returncode == 0
 
 
 @cache
@@ -87,14 +101,13 @@ class Zygote:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # What a session's /tmp is: the code of tests leaves its files there.
         self._scratch = tempfile.TemporaryDirectory(prefix="vitrine-runtime-")
-        environment = dict(os.environ, LC_ALL="C.UTF-8", PYTHONPATH=f"{HERE.parent}:{HERE}")
-        environment["TMPDIR"] = self._scratch.name
-        environment.pop("MPLBACKEND", None)
+        variables = {**environment(), "TMPDIR": self._scratch.name}
+        variables.pop("MPLBACKEND", None)
         self.process = subprocess.Popen(
             [PYTHON, str(HERE / "zygote_process.py"), str(theirs.fileno()), variant],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
-            env=environment,
+            env=variables,
             start_new_session=True,
         )
         theirs.close()

@@ -42,9 +42,10 @@ def test_unseeded_sessions_differ(make: MakeSession) -> None:
     assert len(values) == 3
 
 
-@pytest.mark.skipif(not has_scientific_stack(), reason="needs numpy")
 @pytest.mark.parametrize("variant", ["bare", "loaded"])
 def test_numpy_is_seeded_now_or_later(make: MakeSession, variant: str) -> None:
+    if not has_scientific_stack():
+        pytest.skip("needs numpy")
     code = "import numpy as np\nfloat(np.random.rand())"
     values = {make(variant, seed=7).run(code).value for _ in range(2)}
     free = {make(variant).run(code).value for _ in range(3)}
