@@ -42,6 +42,7 @@ class Page(http.server.BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", self.path[4:])
             self.send_header("Content-Length", "0")
+            self.say_whether_it_closes()
             self.end_headers()
             return
         answer = b"hello " + body
@@ -49,8 +50,15 @@ class Page(http.server.BaseHTTPRequestHandler):
             answer = b"x" * 3_000_000
         self.send_response(200)
         self.send_header("Content-Length", str(len(answer)))
+        self.say_whether_it_closes()
         self.end_headers()
         self.wfile.write(answer)
+
+    def say_whether_it_closes(self) -> None:
+        """As RFC 9112 section 9.6 asks of a server that was told to close: otherwise a client sends
+        its next request into a connection that is just ending."""
+        if self.close_connection:
+            self.send_header("Connection", "close")
 
     do_POST = do_GET  # noqa: N815
 
