@@ -8,4 +8,5 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "tests"))
 
 import reachable
 
+pytest_plugins = ["leftovers"]
 reachable.make_reachable()  # before the conftest.py of a folder reads where the programs are

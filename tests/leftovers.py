@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a stage of `./dev test` left behind: processes, mounts, cgroups and files.
+"""What a stage of the tests left behind: processes, mounts, cgroups and files.
 
-`leftovers.py begin PLACE` removes what killed runs left, and notes what is there; PLACE is the
-stage's temporary directory.
-`leftovers.py end PLACE [SECONDS]` gives what is ending that time, then names the rest, removes it,
-and fails. Other servers and other runs may be at work on the same machine: what may be theirs is
-not touched.
+A pytest plugin: with `--stage NAME` the run gets a temporary directory of its own (PLACE, as
+TMPDIR) and fails if something is left at its end; what it was is named and removed. A stage that
+is not pytest's is wrapped:
+  leftovers.py begin PLACE          makes PLACE, sweeps what killed runs left, notes what is there
+  leftovers.py end PLACE [SECONDS]  waits for what is ending, then names and removes the rest
+  leftovers.py run COMMAND...       both, around a command; PLACE is a new directory
+Other servers and other runs may be at work on the same machine: what may be theirs is not touched.
 """
 
 from __future__ import annotations
@@ -17,10 +19,18 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+try:
+    import pytest
+except ImportError:  # as a program it needs the standard library alone
+    pytest = None  # type: ignore[assignment]
 
 PATIENCE = 10.0  # seconds: what the last test killed may still be ending
 STARTING = 60.0  # seconds
@@ -180,13 +190,19 @@ def unmount(path: str) -> None:
     os.spawnlp(os.P_WAIT, "umount", "umount", "--lazy", path)
 
 
+def remove_place(place: Path) -> None:
+    """Never through a mount: what is mounted there may be the build."""
+    if not left_mounts(place):
+        shutil.rmtree(place, ignore_errors=True)
+
+
 def sweep(parent: Path) -> None:
     """What earlier runs left that were killed."""
     for old in parent.glob("vt-*-*"):
         owner = old.name.split("-")[1]
         with contextlib.suppress(OSError):  # another run may remove it, too
             if owner.isdigit() and not is_alive(int(owner)) and old.stat().st_uid == os.geteuid():
-                shutil.rmtree(old, ignore_errors=True)
+                remove_place(old)
     for group in cgroups():
         with contextlib.suppress(OSError):
             # A server that is just starting has nobody inside yet.
@@ -199,41 +215,107 @@ def sweep(parent: Path) -> None:
 
 def begin(place: Path) -> int:
     sweep(place.parent)
+    remove_place(place)  # of a killed run
+    place.mkdir()
+    place.chmod(0o1777)
     before = {"cgroups": sorted(cgroups()), "files": sorted(shared_files())}
     (place / NOTES).write_text(json.dumps(before))
     return 0
 
 
-def end(place: Path, patience: float) -> int:
+def left_behind(place: Path) -> list[tuple[str, Callable[[], None]]]:
+    """What is left now: its name, and how it is removed."""
     before = {what: set(names) for what, names in json.loads((place / NOTES).read_text()).items()}
+    found: list[tuple[str, Callable[[], None]]] = []
+    for pid in left_processes(place):
+        command = text(f"/proc/{pid}/cmdline").replace("\0", " ")[:120]
+        found.append((f"process {pid} {command}", lambda pid=pid: end_process(pid)))
+    for path in left_mounts(place):
+        found.append((f"mount {path}", lambda path=path: unmount(path)))
+    for group in sorted(cgroups() - before["cgroups"]):
+        if is_left(group):
+            found.append((f"cgroup {group}", lambda group=group: remove_group(group)))
+    for name in sorted(shared_files() - before["files"]):
+        if is_orphan(name):
+            found.append((f"file {name}", lambda name=name: remove_file(name)))
+    for path in left_files(place):
+        found.append((f"file {path}", lambda path=path: remove_file(path)))
+    return found
 
-    def look() -> list[tuple[str, Callable[[], None]]]:
-        found: list[tuple[str, Callable[[], None]]] = []
-        for pid in left_processes(place):
-            command = text(f"/proc/{pid}/cmdline").replace("\0", " ")[:120]
-            found.append((f"process {pid} {command}", lambda pid=pid: end_process(pid)))
-        for path in left_mounts(place):
-            found.append((f"mount {path}", lambda path=path: unmount(path)))
-        for group in sorted(cgroups() - before["cgroups"]):
-            if is_left(group):
-                found.append((f"cgroup {group}", lambda group=group: remove_group(group)))
-        for name in sorted(shared_files() - before["files"]):
-            if is_orphan(name):
-                found.append((f"file {name}", lambda name=name: remove_file(name)))
-        for path in left_files(place):
-            found.append((f"file {path}", lambda path=path: remove_file(path)))
-        return found
 
+def end(place: Path, patience: float) -> list[str]:
+    """The names of what was left, which is removed; PLACE goes too."""
     latest = time.monotonic() + patience
-    while (left := look()) and time.monotonic() < latest:
+    while (left := left_behind(place)) and time.monotonic() < latest:
         time.sleep(0.2)
-    for what, remove in left:
-        print(f"left behind, and removed now: {what}", file=sys.stderr)
+    for _, remove in left:
         with contextlib.suppress(OSError):
             remove()
+    remove_place(place)
+    return [f"left behind, and removed now: {what}" for what, _ in left]
+
+
+def new_place() -> Path:
+    return Path("/tmp") / f"vt-{os.getpid()}-{os.urandom(3).hex()}"
+
+
+# ---- the plugin
+
+
+def pytest_addoption(parser: Any) -> None:
+    parser.addoption("--stage", help="the name of the stage; fails if it leaves something behind")
+
+
+def pytest_configure(config: Any) -> None:
+    if config.option.stage:
+        config.stage_place = new_place()
+        begin(config.stage_place)
+        os.environ["TMPDIR"] = str(config.stage_place)
+        tempfile.tempdir = None
+
+
+def _finish(session: Any) -> Iterator[None]:
+    """After all other plugins and fixtures have ended what is theirs."""
+    yield
+    place = getattr(session.config, "stage_place", None)
+    if place is None:
+        return
+    left = end(place, PATIENCE)
+    if left:
+        print("", *left, sep="\n", file=sys.stderr, flush=True)
+        session.exitstatus = 1
+
+
+if pytest is not None:
+    pytest_sessionfinish = pytest.hookimpl(hookwrapper=True, tryfirst=True)(_finish)
+
+
+# ---- the program
+
+
+def tell(left: list[str]) -> int:
+    print(*left, sep="\n", end="\n" if left else "", file=sys.stderr)
     return 1 if left else 0
 
 
+def run(command: list[str]) -> int:
+    place = new_place()
+    begin(place)
+    status = 1
+    try:
+        status = subprocess.run(command, env={**os.environ, "TMPDIR": str(place)}).returncode
+    finally:
+        left = tell(end(place, PATIENCE))
+    return status or left
+
+
+def main(verb: str, *words: str) -> int:
+    if verb == "run":
+        return run(list(words))
+    if verb == "begin":
+        return begin(Path(words[0]))
+    return tell(end(Path(words[0]), float(words[1]) if len(words) > 1 else PATIENCE))
+
+
 if __name__ == "__main__":
-    verb, place, patience = [*sys.argv[1:], str(PATIENCE)][:3]
-    sys.exit(begin(Path(place)) if verb == "begin" else end(Path(place), float(patience)))
+    sys.exit(main(*sys.argv[1:]))

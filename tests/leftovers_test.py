@@ -125,3 +125,49 @@ def test_what_a_killed_run_left_is_removed_by_the_next(place: Path) -> None:
 
         assert not left.exists() and at_work.exists()
     assert place.exists() and not old.exists()
+
+
+LEAVES = """
+import os, pathlib, subprocess, tempfile
+def test_leaves_something():
+    print(subprocess.Popen(["/bin/sleep", "600"], env={"TMPDIR": os.environ["TMPDIR"]}).pid)
+    pathlib.Path(tempfile.gettempdir(), "a-file").touch()
+"""
+LEAVES_NOTHING = """
+import os
+def test_uses_its_place(tmp_path):
+    assert str(tmp_path).startswith(os.environ["TMPDIR"] + "/pytest-of-")
+"""
+
+
+def run_stage(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
+    file = tmp_path / "test_inner.py"
+    file.write_text(text)
+    command = [sys.executable, "-m", "pytest", "-p", "leftovers", "--stage", "inner"]
+    command += ["-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(file)]
+    variables = {**os.environ, "PYTHONPATH": str(PROGRAM.parent)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=variables)
+
+
+def test_a_stage_whose_tests_pass_fails_by_what_they_leave(tmp_path: Path) -> None:
+    done = run_stage(tmp_path, LEAVES)
+
+    assert "1 passed" in done.stdout
+    assert done.returncode == 1
+    assert "left behind, and removed now: process" in done.stderr and "/bin/sleep" in done.stderr
+    assert "/a-file" in done.stderr
+
+
+def test_a_stage_has_a_temporary_directory_of_its_own(tmp_path: Path) -> None:
+    done = run_stage(tmp_path, LEAVES_NOTHING)
+
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+def test_a_command_is_wrapped(tmp_path: Path) -> None:
+    script = "touch $TMPDIR/a-file; exit 0"
+    command = [sys.executable, PROGRAM, "run", "sh", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    assert done.returncode == 1
+    assert "/a-file" in done.stderr
