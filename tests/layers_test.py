@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = ["base", "model", "wire"]
 # Linked only into their own programs. `init` is pid 1 of a session: a program of one file.
 PRIVILEGED = ["jail", "keeper", "zygote"]
-FRONT = ["store", "backend", "display", "packages", "session", "api", "app"]
+FRONT = ["store", "backend", "display", "packages", "session", "provision", "api", "app"]
 # Programs of their own beside a session's display; they know the shared values and their libraries.
 HELPERS = ["screen", "encoder"]
 ALONE = ["init"]
@@ -100,7 +100,7 @@ PROGRAMS = {
     "vitrine-keeper": ([*FRONT, *PROXY, *HELPERS, "zygote"], RUNTIME | {"libseccomp"}),
     "vitrine-egress": ([*FRONT, *PRIVILEGED], RUNTIME | {"libseccomp"}),
     "vitrine": (
-        [*PRIVILEGED, "store", "backend", "session", "api"],
+        [*PRIVILEGED, "store", "backend", "session", "provision", "api"],
         RUNTIME | BOOST_JSON | {"libedit"},
     ),
     "vitrine-screen": (

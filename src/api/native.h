@@ -5,16 +5,16 @@
 #include <string>
 
 #include "api/router.h"
-#include "session/live_packages.h"
+#include "provision/live_packages.h"
 #include "session/registry.h"
 
 namespace vitrine::api {
 
 struct NativeConfig {
   std::string version;
-  std::size_t max_body = 20u << 20;                // JSON bodies
-  session::Provisioner* packages = nullptr;        // null = there are none
-  session::LivePackages* live_packages = nullptr;  // with it
+  std::size_t max_body = 20u << 20;                  // JSON bodies
+  provision::Provisioner* packages = nullptr;        // null = there are none
+  provision::LivePackages* live_packages = nullptr;  // with it
   std::uint64_t max_upload = 4ull << 30;  // one file; the session's quota is the real limit
 };
 

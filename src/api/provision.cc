@@ -8,10 +8,10 @@
 
 namespace vitrine::api {
 
-using session::LivePackages;
-using session::PackageWish;
-using session::Provided;
-using session::Provisioner;
+using provision::LivePackages;
+using provision::PackageWish;
+using provision::Provided;
+using provision::Provisioner;
 using namespace boost::asio::experimental::awaitable_operators;
 
 namespace {
@@ -102,7 +102,7 @@ PackageWish wish_of(const session::SessionSpec& spec) {
   return wish;
 }
 
-Problem problem_of(const session::PackageTrouble& trouble) {
+Problem problem_of(const provision::PackageTrouble& trouble) {
   return make_problem(static_cast<http::status>(trouble.status), trouble.code, trouble.detail,
                       trouble.remedy, trouble.retry_after_s);
 }
@@ -188,7 +188,7 @@ Task<void> warm(Exchange& exchange, session::Registry& registry, Provisioner& pa
       co_await provided_or_gone(exchange, streamed, packages, std::move(wish), of);
   if (!provided) co_return;
   if (!provided->trouble && session && provided->shadows)
-    provided->trouble = session::PackageTrouble{
+    provided->trouble = provision::PackageTrouble{
         "conflict", "these packages need other versions than the session's image has",
         "create a session with them in `packages`", 409};
   if (provided->trouble) {

@@ -5,12 +5,12 @@
 
 #include "api/problem.h"
 #include "api/router.h"
-#include "session/live_packages.h"
+#include "provision/live_packages.h"
 
 namespace vitrine::api {
 
-session::PackageWish wish_of(const session::SessionSpec& spec);
-Problem problem_of(const session::PackageTrouble& trouble);
+provision::PackageWish wish_of(const session::SessionSpec& spec);
+Problem problem_of(const provision::PackageTrouble& trouble);
 
 // An answer that may begin as a stream of progress before it is known what it will be.
 class Streamed {
@@ -32,10 +32,10 @@ class Streamed {
 };
 
 // Gets what the spec asks for and puts it there. False after it has answered, or the client has left.
-Task<bool> provide(Exchange& exchange, Streamed& streamed, session::Provisioner* provisioner,
+Task<bool> provide(Exchange& exchange, Streamed& streamed, provision::Provisioner* provisioner,
                    session::SessionSpec& spec);
 
-void add_package_routes(Router& router, session::Registry& registry, session::Provisioner& packages,
-                        session::LivePackages& live);
+void add_package_routes(Router& router, session::Registry& registry,
+                        provision::Provisioner& packages, provision::LivePackages& live);
 
 }  // namespace vitrine::api

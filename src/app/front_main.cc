@@ -188,8 +188,8 @@ class Front {
   session::Recordings recordings_;
   api::Pictures pictures_{registry_};
   api::openenv::Judge judge_;
-  session::Provisioner provisioner_;
-  session::LivePackages live_packages_;
+  provision::Provisioner provisioner_;
+  provision::LivePackages live_packages_;
   api::Router router_;
   std::optional<api::PerIdentity> per_identity_;
   api::Metrics metrics_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/openenv/adapter.h"
 
-#include "session/provision.h"
+#include "provision/provisioner.h"
 #include "session/stamps.h"
 
 namespace vitrine::api::openenv {
@@ -187,7 +187,7 @@ Task<void> Adapter::reset(Exchange& exchange) {
   session::SessionSpec spec;
   spec.owner = settings_.owner.name;
   spec.additional = true;
-  session::add_imports(request->imports, spec);
+  provision::add_imports(request->imports, spec);
   spec.allow_sdist = request->allow_sdist;
   spec.environment = request->environment;
   Status provided = co_await registry_.provide(&spec);

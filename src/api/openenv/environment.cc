@@ -6,7 +6,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "api/render.h"
-#include "session/provision.h"
+#include "provision/provisioner.h"
 #include "session/stamps.h"
 
 namespace vitrine::api::openenv {
@@ -108,7 +108,7 @@ Task<Result<std::shared_ptr<Session>>> Environment::create() {
   spec.policy = wishes_.policy.value_or(registry_.default_policy());
   if (wishes_.seed) spec.variant = Variant::seeded;
   spec.additional = true;
-  session::add_imports(wishes_.imports, spec);
+  provision::add_imports(wishes_.imports, spec);
   spec.allow_sdist = wishes_.allow_sdist;
   spec.environment = wishes_.environment;
   Result<std::shared_ptr<Session>> made = co_await registry_.create(spec);

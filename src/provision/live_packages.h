@@ -13,13 +13,14 @@
 #include <set>
 #include <string>
 
-#include "session/provision.h"
+#include "provision/provisioner.h"
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 class LivePackages {
  public:
-  LivePackages(asio::any_io_executor executor, Registry& registry, Provisioner& provisioner)
+  LivePackages(asio::any_io_executor executor, session::Registry& registry,
+               Provisioner& provisioner)
       : executor_(executor),
         registry_(registry),
         provisioner_(provisioner),
@@ -31,39 +32,39 @@ class LivePackages {
   // The right to add to a session, held until the layer is there: each covers the one before.
   class Turn;
   // Beside what the session has when its turn comes.
-  Task<Provided> provide_for(std::shared_ptr<Session> session, PackageWish wish,
+  Task<Provided> provide_for(std::shared_ptr<session::Session> session, PackageWish wish,
                              Provisioner::Progress progress, std::shared_ptr<Turn>* turn);
   // Answers a worker that asks for packages while its code runs: {"packages": [...]} or, when it
   // has them, {"added": [...]}, or {"code", "detail", "remedy"}. A newer question of the same execution
   // takes the place of the one that it did not wait for; what has ended is not waited for either.
-  Task<void> answer(std::shared_ptr<Session> session, std::shared_ptr<Execution> execution,
-                    std::string wish);
+  Task<void> answer(std::shared_ptr<session::Session> session,
+                    std::shared_ptr<session::Execution> execution, std::string wish);
 
  private:
   // What waits for a live session; it may outlive this object when the server ends.
   struct Asked {
     explicit Asked(asio::any_io_executor executor) : changes(std::move(executor)) {}
     std::optional<std::string> newest;
-    Changes changes;
+    session::Changes changes;
   };
   struct Live {
     explicit Live(asio::any_io_executor executor) : changes(std::move(executor)) {}
     std::set<std::string> adding;  // sessions whose turn somebody has
-    std::map<std::shared_ptr<Execution>, std::shared_ptr<Asked>> questions;
+    std::map<std::shared_ptr<session::Execution>, std::shared_ptr<Asked>> questions;
     bool orphaned = false;
-    Changes changes;
+    session::Changes changes;
   };
 
   // None if the execution ended, or asked for something else, before it was there.
-  Task<std::optional<Provided>> provided_while_asked(std::shared_ptr<Session> session,
-                                                     std::shared_ptr<Execution> execution,
+  Task<std::optional<Provided>> provided_while_asked(std::shared_ptr<session::Session> session,
+                                                     std::shared_ptr<session::Execution> execution,
                                                      std::shared_ptr<Asked> asked, PackageWish wish,
                                                      std::shared_ptr<Turn>* turn);
 
   asio::any_io_executor executor_;
-  Registry& registry_;
+  session::Registry& registry_;
   Provisioner& provisioner_;
   std::shared_ptr<Live> live_;
 };
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/installer.h"
+#include "provision/installer.h"
 
 #include "base/sha256.h"
 #include "packages/copy.h"
 #include "packages/requirements.h"
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 namespace json = boost::json;
 
@@ -63,7 +63,7 @@ Task<Provided> Installer::install(std::shared_ptr<Workshop> workshop) {
 }
 
 Task<Provided> Installer::fill_layer(std::shared_ptr<Workshop> workshop, packages::Layer layer) {
-  std::shared_ptr<Session> session = workshop->session();
+  std::shared_ptr<session::Session> session = workshop->session();
   if (!session || workshop->abandoned)
     co_return refused(explain("cancelled", "nobody waited for it"));
   Result<packages::Layers::Draft> draft = layers_.begin();
@@ -100,4 +100,4 @@ Task<Provided> Installer::fill_layer(std::shared_ptr<Workshop> workshop, package
   co_return out;
 }
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

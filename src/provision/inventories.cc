@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/inventories.h"
+#include "provision/inventories.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 namespace json = boost::json;
 
@@ -64,4 +64,4 @@ Task<void> Inventories::ask(std::shared_ptr<Question> question) {
   question->changes.tell();
 }
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

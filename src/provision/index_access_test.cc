@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/index_access.h"
+#include "provision/index_access.h"
 
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
 
-namespace vitrine::session {
+namespace vitrine::provision {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -79,4 +79,4 @@ TEST(IndexAccess, RemembersTheNewestHostsFirstAndNotForEver) {
 }
 
 }  // namespace
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

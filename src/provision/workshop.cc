@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/workshop.h"
+#include "provision/workshop.h"
 
 #include <algorithm>
 #include <set>
@@ -7,7 +7,7 @@
 #include "model/layer.h"
 #include "packages/requirements.h"
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 namespace json = boost::json;
 
@@ -37,7 +37,7 @@ std::optional<PackageTrouble> Workshop::admit() {
 }
 
 Task<std::optional<PackageTrouble>> Workshop::open(Way way) {
-  SessionSpec spec;
+  session::SessionSpec spec;
   spec.name = "packages";
   spec.variant = Variant::bare;
   spec.lifetime = Lifetime::one_shot;  // is in no list, and of no use to the next front
@@ -60,7 +60,7 @@ Task<std::optional<PackageTrouble>> Workshop::open(Way way) {
     hosts.insert(hosts.begin(), std::string(kIndexMark));
     spec.network = Network{std::move(hosts)};
   }
-  Result<std::shared_ptr<Session>> made = co_await registry_.create(std::move(spec));
+  Result<std::shared_ptr<session::Session>> made = co_await registry_.create(std::move(spec));
   if (!made && made.error().code != Code::unavailable && made.error().code != Code::over_limit)
     co_return explain("offline", made.error().message);
   if (!made)
@@ -72,7 +72,7 @@ Task<std::optional<PackageTrouble>> Workshop::open(Way way) {
 }
 
 Task<void> Workshop::close() {
-  std::shared_ptr<Session> session = std::exchange(session_, nullptr);
+  std::shared_ptr<session::Session> session = std::exchange(session_, nullptr);
   if (!session) co_return;
   (void)co_await registry_.end(session);
 }
@@ -144,25 +144,25 @@ Task<Workshop::Said> Workshop::ask(json::object job) {
   request.timeout = std::max(std::chrono::milliseconds(100),
                              std::chrono::duration_cast<std::chrono::milliseconds>(
                                  latest - std::chrono::steady_clock::now()));
-  std::shared_ptr<Session> session = session_;
+  std::shared_ptr<session::Session> session = session_;
   if (!session || abandoned) {
     said.trouble = explain("cancelled", "nobody waited for it");
     co_return said;
   }
-  Result<std::shared_ptr<Execution>> started = session->execute(std::move(request));
+  Result<std::shared_ptr<session::Execution>> started = session->execute(std::move(request));
   if (!started) {
     said.trouble = explain("cancelled", started.error().message);
     co_return said;
   }
-  std::shared_ptr<Execution> execution = *started;
+  std::shared_ptr<session::Execution> execution = *started;
   std::string line;
   std::size_t cursor = 0;
   bool done = false;
   for (;;) {
-    std::optional<Event> event = co_await execution->next(cursor);
+    std::optional<session::Event> event = co_await execution->next(cursor);
     if (!event) break;
-    const auto* output = std::get_if<OutputEvent>(&*event);
-    if (output == nullptr || output->stream != Stream::out) continue;
+    const auto* output = std::get_if<session::OutputEvent>(&*event);
+    if (output == nullptr || output->stream != session::Stream::out) continue;
     for (char c : output->text) {
       if (c != '\n') {
         line += c;
@@ -194,4 +194,4 @@ Task<Workshop::Said> Workshop::ask(json::object job) {
   co_return said;
 }
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

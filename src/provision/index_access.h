@@ -15,7 +15,7 @@
 #include "packages/config.h"
 #include "packages/gateway.h"
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 class IndexAccess {
  public:
@@ -51,4 +51,4 @@ class IndexAccess {
   std::vector<std::string> found_;
 };
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/inventories.h"
+#include "provision/inventories.h"
 
 #include <gtest/gtest.h>
 
-namespace vitrine::session {
+namespace vitrine::provision {
 namespace {
 
 TEST(ReadInventory, TakesModulesAndWhatBringsThem) {
@@ -31,4 +31,4 @@ TEST(ReadInventory, LeavesOutWhatIsNotAsItShouldBe) {
 }
 
 }  // namespace
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

@@ -8,7 +8,7 @@
 
 #include "packages/config.h"
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 struct PackageTrouble {
   std::string code;
@@ -25,4 +25,4 @@ PackageTrouble explain(const std::string& code, const std::string& detail);
 // Of a package that the operator's lists keep out.
 std::optional<PackageTrouble> forbidden(const packages::Config& config, const std::string& name);
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

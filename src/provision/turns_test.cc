@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/turns.h"
+#include "provision/turns.h"
 
 #include <gtest/gtest.h>
 
-namespace vitrine::session {
+namespace vitrine::provision {
 namespace {
 
 TEST(Turns, AreAsManyAsThereAre) {
@@ -118,4 +118,4 @@ TEST(Turns, MayBeOutlivedByTickets) {
 }
 
 }  // namespace
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

@@ -12,14 +12,14 @@
 #include <string>
 
 #include "packages/names.h"
-#include "session/workshop.h"
+#include "provision/workshop.h"
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 class Inventories {
  public:
-  Inventories(asio::any_io_executor executor, Registry& registry, const packages::Config& config,
-              IndexAccess& index)
+  Inventories(asio::any_io_executor executor, session::Registry& registry,
+              const packages::Config& config, IndexAccess& index)
       : executor_(std::move(executor)), registry_(registry), config_(config), index_(index) {}
 
   // None once of() has it.
@@ -37,12 +37,12 @@ class Inventories {
     std::shared_ptr<Workshop> workshop;
     bool answered = false;
     std::optional<PackageTrouble> trouble;
-    Changes changes;
+    session::Changes changes;
   };
   Task<void> ask(std::shared_ptr<Question> question);
 
   asio::any_io_executor executor_;
-  Registry& registry_;
+  session::Registry& registry_;
   const packages::Config& config_;
   IndexAccess& index_;
   std::map<std::string, packages::Inventory> known_;  // by environment
@@ -53,4 +53,4 @@ class Inventories {
 // From the installer's word, of which everything that is not as it should be is left out.
 packages::Inventory read_inventory(const boost::json::object& said);
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

@@ -2,7 +2,7 @@
 // From what a client wants to import to a package layer that its session gets.
 //
 // Names become requirements (packages/names.h); the same wish finds its layer again without asking
-// anybody; else it is installed (session/installer.h). Of equal wishes one is worked on, and all wait
+// anybody; else it is installed (provision/installer.h). Of equal wishes one is worked on, and all wait
 // for it; when nobody waits any more it is given up.
 // Ownership: one per front. Threading: the front's one thread. It must outlive its callers.
 #pragma once
@@ -16,24 +16,24 @@
 
 #include "packages/config.h"
 #include "packages/layers.h"
+#include "provision/index_access.h"
+#include "provision/installer.h"
+#include "provision/inventories.h"
+#include "provision/package_wish.h"
+#include "provision/turns.h"
 #include "session/changes.h"
-#include "session/index_access.h"
-#include "session/installer.h"
-#include "session/inventories.h"
-#include "session/package_wish.h"
 #include "session/registry.h"
-#include "session/turns.h"
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 // Modules and requirement strings as ADDITIONAL_IMPORTS and OpenEnv's clients mix them.
-void add_imports(const std::vector<std::string>& names, SessionSpec& spec);
+void add_imports(const std::vector<std::string>& names, session::SessionSpec& spec);
 
 class Provisioner {
  public:
   using Progress = std::function<void(const std::string& text)>;
 
-  Provisioner(asio::any_io_executor executor, Registry& registry, packages::Config config,
+  Provisioner(asio::any_io_executor executor, session::Registry& registry, packages::Config config,
               packages::Layers layers);
 
   ~Provisioner();
@@ -42,9 +42,9 @@ class Provisioner {
 
   Task<Provided> provide(PackageWish wish, Progress progress);
   // For callers that can wait only so long, and show nothing meanwhile: `unavailable` while it goes on.
-  Task<Status> provide_in_time(SessionSpec* spec, std::chrono::milliseconds patience);
+  Task<Status> provide_in_time(session::SessionSpec* spec, std::chrono::milliseconds patience);
   // Puts what was provided into the spec of a session that is to be made.
-  static void apply(const Provided& provided, SessionSpec& spec);
+  static void apply(const Provided& provided, session::SessionSpec& spec);
 
   const packages::Config& config() const { return config_; }
   packages::Layers& layers() { return layers_; }
@@ -69,7 +69,7 @@ class Provisioner {
   std::string wish_key(const std::vector<std::string>& requirements, const PackageWish& wish) const;
 
   asio::any_io_executor executor_;
-  Registry& registry_;
+  session::Registry& registry_;
   packages::Config config_;
   packages::Layers layers_;
   IndexAccess index_;
@@ -77,7 +77,7 @@ class Provisioner {
   Installer installer_;
   std::unordered_map<std::string, std::shared_ptr<Flight>> flights_;  // by wish_key()
   Turns turns_;
-  Changes landed_;  // turns may have changed
+  session::Changes landed_;  // turns may have changed
 };
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/provision.h"
+#include "provision/provisioner.h"
 
 #include <boost/algorithm/string/join.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -9,7 +9,7 @@
 #include "base/sha256.h"
 #include "packages/requirements.h"
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 namespace {
 
@@ -17,12 +17,12 @@ constexpr std::size_t kMostAtOnce = 2;  // installations; each may fill its disk
 
 }  // namespace
 
-void add_imports(const std::vector<std::string>& names, SessionSpec& spec) {
+void add_imports(const std::vector<std::string>& names, session::SessionSpec& spec) {
   for (const std::string& name : names)
     (packages::is_module_name(name) ? spec.imports : spec.packages).push_back(name);
 }
 
-Provisioner::Provisioner(asio::any_io_executor executor, Registry& registry,
+Provisioner::Provisioner(asio::any_io_executor executor, session::Registry& registry,
                          packages::Config config, packages::Layers layers)
     : executor_(executor),
       registry_(registry),
@@ -38,7 +38,7 @@ Provisioner::~Provisioner() {
   for (auto& [key, flight] : flights_) flight->orphaned = true;
 }
 
-void Provisioner::apply(const Provided& provided, SessionSpec& spec) {
+void Provisioner::apply(const Provided& provided, session::SessionSpec& spec) {
   spec.layer = provided.layer;
   spec.layer_first = provided.shadows;
   spec.layer_hold = provided.hold;
@@ -48,11 +48,12 @@ void Provisioner::apply(const Provided& provided, SessionSpec& spec) {
   spec.imports = provided.modules;
 }
 
-Task<Status> Provisioner::provide_in_time(SessionSpec* spec, std::chrono::milliseconds patience) {
+Task<Status> Provisioner::provide_in_time(session::SessionSpec* spec,
+                                          std::chrono::milliseconds patience) {
   struct Shared {
     explicit Shared(asio::any_io_executor executor) : changes(std::move(executor)) {}
     std::optional<Provided> provided;
-    Changes changes;
+    session::Changes changes;
   };
   auto shared = std::make_shared<Shared>(executor_);
   if (spec->additional) add_imports(config_.imports, *spec);
@@ -276,4 +277,4 @@ Task<void> Provisioner::fly(std::string key, std::shared_ptr<Flight> flight) {
   workshop->changes.tell();
 }
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

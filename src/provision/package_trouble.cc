@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/package_trouble.h"
+#include "provision/package_trouble.h"
 
 #include <map>
 #include <utility>
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 PackageTrouble trouble(std::string code, std::string detail, std::string remedy, int status) {
   return {std::move(code), std::move(detail), std::move(remedy), status};
@@ -56,4 +56,4 @@ std::optional<PackageTrouble> forbidden(const packages::Config& config, const st
                  "do without it, or ask the operator", 403);
 }
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

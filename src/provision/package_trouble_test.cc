@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/package_trouble.h"
+#include "provision/package_trouble.h"
 
 #include <gtest/gtest.h>
 
-namespace vitrine::session {
+namespace vitrine::provision {
 namespace {
 
 TEST(PackageTrouble, HasARemedyForEveryFailureOfTheInstaller) {
@@ -38,4 +38,4 @@ TEST(PackageTrouble, NamesThePackageThatTheOperatorKeepsOut) {
 }
 
 }  // namespace
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

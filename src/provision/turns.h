@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 class Turns {
   struct State;
@@ -126,4 +126,4 @@ class Turns {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/index_access.h"
+#include "provision/index_access.h"
 
 #include <boost/algorithm/string/replace.hpp>
 #include <optional>
 
 #include "model/network.h"
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 namespace {
 
@@ -63,4 +63,4 @@ void IndexAccess::remember(const std::set<std::string>& hosts) {
   if (found_.size() > kMaxKnownHosts) found_.resize(kMaxKnownHosts);
 }
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "packages/layers.h"
-#include "session/package_trouble.h"
+#include "provision/package_trouble.h"
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 struct PackageWish {
   std::vector<std::string> packages;  // requirement strings
@@ -39,4 +39,4 @@ inline Provided refused(PackageTrouble why) {
   return out;
 }
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

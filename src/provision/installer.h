@@ -9,15 +9,15 @@
 #include <memory>
 
 #include "packages/layers.h"
-#include "session/inventories.h"
-#include "session/package_wish.h"
-#include "session/workshop.h"
+#include "provision/inventories.h"
+#include "provision/package_wish.h"
+#include "provision/workshop.h"
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 class Installer {
  public:
-  Installer(Registry& registry, const packages::Config& config, packages::Layers& layers,
+  Installer(session::Registry& registry, const packages::Config& config, packages::Layers& layers,
             const Inventories& inventories)
       : registry_(registry), config_(config), layers_(layers), inventories_(inventories) {}
 
@@ -29,11 +29,11 @@ class Installer {
  private:
   Task<Provided> fill_layer(std::shared_ptr<Workshop> workshop, packages::Layer layer);
 
-  Registry& registry_;
+  session::Registry& registry_;
   const packages::Config& config_;
   packages::Layers& layers_;
   const Inventories& inventories_;
   std::uint64_t installations_ = 0;
 };
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

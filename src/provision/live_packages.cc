@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/live_packages.h"
+#include "provision/live_packages.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/json.hpp>
 
-namespace vitrine::session {
+namespace vitrine::provision {
 
 namespace json = boost::json;
 using namespace boost::asio::experimental::awaitable_operators;
@@ -41,8 +41,8 @@ class LivePackages::Turn {
   std::string session_;
 };
 
-Task<Provided> LivePackages::provide_for(std::shared_ptr<Session> session, PackageWish wish,
-                                         Provisioner::Progress progress,
+Task<Provided> LivePackages::provide_for(std::shared_ptr<session::Session> session,
+                                         PackageWish wish, Provisioner::Progress progress,
                                          std::shared_ptr<Turn>* turn) {
   const std::shared_ptr<Live> live = live_;
   while (live->adding.contains(session->id)) co_await live->changes.wait();
@@ -55,9 +55,9 @@ Task<Provided> LivePackages::provide_for(std::shared_ptr<Session> session, Packa
 }
 
 Task<std::optional<Provided>> LivePackages::provided_while_asked(
-    std::shared_ptr<Session> session, std::shared_ptr<Execution> execution,
+    std::shared_ptr<session::Session> session, std::shared_ptr<session::Execution> execution,
     std::shared_ptr<Asked> asked, PackageWish wish, std::shared_ptr<Turn>* turn) {
-  const auto ended = [](std::shared_ptr<Execution> it) -> Task<bool> {
+  const auto ended = [](std::shared_ptr<session::Execution> it) -> Task<bool> {
     co_await it->finished();
     co_return true;
   };
@@ -72,8 +72,8 @@ Task<std::optional<Provided>> LivePackages::provided_while_asked(
   co_return std::move(std::get<0>(first));
 }
 
-Task<void> LivePackages::answer(std::shared_ptr<Session> session,
-                                std::shared_ptr<Execution> execution, std::string text) {
+Task<void> LivePackages::answer(std::shared_ptr<session::Session> session,
+                                std::shared_ptr<session::Execution> execution, std::string text) {
   const std::shared_ptr<Live> live = live_;
   if (const auto found = live->questions.find(execution); found != live->questions.end()) {
     found->second->newest = std::move(text);
@@ -82,7 +82,7 @@ Task<void> LivePackages::answer(std::shared_ptr<Session> session,
   }
   struct Question {
     std::shared_ptr<Live> live;
-    std::shared_ptr<Execution> of;
+    std::shared_ptr<session::Execution> of;
     ~Question() { live->questions.erase(of); }
   } question{live, execution};
   const auto asked = std::make_shared<Asked>(executor_);
@@ -118,4 +118,4 @@ Task<void> LivePackages::answer(std::shared_ptr<Session> session,
   }
 }
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision

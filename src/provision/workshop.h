@@ -15,12 +15,15 @@
 #include <vector>
 
 #include "packages/config.h"
+#include "provision/index_access.h"
+#include "provision/package_trouble.h"
 #include "session/changes.h"
-#include "session/index_access.h"
-#include "session/package_trouble.h"
 #include "session/registry.h"
 
-namespace vitrine::session {
+namespace vitrine::provision {
+
+namespace asio = boost::asio;
+using session::Task;
 
 struct WorkOrder {
   std::vector<std::string> requirements = {};
@@ -32,8 +35,8 @@ struct WorkOrder {
 
 class Workshop {
  public:
-  Workshop(asio::any_io_executor executor, Registry& registry, const packages::Config& config,
-           IndexAccess& index, WorkOrder what)
+  Workshop(asio::any_io_executor executor, session::Registry& registry,
+           const packages::Config& config, IndexAccess& index, WorkOrder what)
       : order(std::move(what)),
         changes(std::move(executor)),
         registry_(registry),
@@ -59,28 +62,28 @@ class Workshop {
   boost::json::object job(const char* action) const;
 
   // Where it is worked on; null while it is closed.
-  const std::shared_ptr<Session>& session() const { return session_; }
+  const std::shared_ptr<session::Session>& session() const { return session_; }
 
   const WorkOrder order;
   std::chrono::steady_clock::time_point latest;  // then it is over
   bool abandoned = false;                        // nobody waits: no further job is begun
   std::vector<std::string> progress;
-  Changes changes;  // of the progress, and of what its owner says of it
+  session::Changes changes;  // of the progress, and of what its owner says of it
 
  private:
   // A line of the installer's: fills `said`; true if the job is done.
   bool take(const std::string& line, Said& said);
 
-  Registry& registry_;
+  session::Registry& registry_;
   const packages::Config& config_;
   IndexAccess& index_;
   IndexAccess::Pass pass_;
   std::vector<std::string> hosts_;  // that its session reaches
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<session::Session> session_;
 };
 
 // A field that is a text; "" if it is none.
 std::string text_of(const boost::json::object& in, const char* key);
 boost::json::array to_array(const std::vector<std::string>& list);
 
-}  // namespace vitrine::session
+}  // namespace vitrine::provision
