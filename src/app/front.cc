@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/front.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json.hpp>
+#include <csignal>
+#include <set>
+
+#include "api/openapi.h"
+#include "api/problem.h"
+#include "api/render.h"
+#include "api/sandbox_vm.h"
+#include "api/screen.h"
+#include "app/tokens.h"
+#include "app/version.h"
+
+namespace vitrine::app {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using api::Exchange;
+using api::Task;
+using asio::ip::tcp;
+
+namespace {
+
+constexpr std::chrono::seconds kDrain{8};
+// Stock OpenEnv clients wait 60 s for an answer.
+constexpr std::chrono::seconds kPackagePatience{25};  // and a second try after the first
+
+bool is_loopback(const tcp::endpoint& local) { return local.address().is_loopback(); }
+
+bool needs_token(const tcp::endpoint& local, const FrontOptions& options) {
+  return options.auth == "token" || (options.auth == "auto" && !is_loopback(local));
+}
+
+std::set<std::string> own_hosts(const tcp::endpoint& local, const FrontOptions& options) {
+  if (!is_loopback(local) && options.hosts.empty()) return {};  // any name may lead here
+  const std::string port = ":" + std::to_string(local.port());
+  std::set<std::string> hosts{"localhost" + port, "127.0.0.1" + port, "[::1]" + port};
+  if (local.port() == 80) hosts.insert({"localhost", "127.0.0.1", "[::1]"});
+  for (const std::string& host : options.hosts) hosts.insert(host);
+  return hosts;
+}
+
+}  // namespace
+
+Front::Front(asio::io_context& context, FrontOptions options, FrontFds fds, FrontParts parts)
+    : context_(context),
+      options_(std::move(options)),
+      listener_(std::move(fds.listener)),
+      ready_(std::move(fds.ready)),
+      store_(std::move(parts.store)),
+      keeper_(context.get_executor(), std::move(fds.control)),
+      registry_(context.get_executor(), keeper_, store_,
+                [](const ExecRecord& record) { return api::execution_json(record); }),
+      recordings_(context.get_executor(), keeper_, store_, options_.data + "/recordings",
+                  {.kept_bytes = options_.recordings_mb << 20}),
+      judge_(context.get_executor(), registry_, std::move(parts.rules)),
+      provisioner_(context.get_executor(), registry_, std::move(parts.packages),
+                   std::move(parts.layers)),
+      live_packages_(context.get_executor(), registry_, provisioner_) {}
+
+std::string Front::package_metrics() {
+  const auto sample = [](const char* name, const char* type, const char* help,
+                         std::uint64_t value) {
+    return std::string("# HELP ") + name + " " + help + "\n# TYPE " + name + " " + type + "\n" +
+           name + " " + std::to_string(value) + "\n";
+  };
+  return sample("vitrine_package_installations_total", "counter", "Package layers installed.",
+                provisioner_.installations()) +
+         sample("vitrine_package_layers_bytes", "gauge", "Disk that package layers use.",
+                provisioner_.layers().bytes());
+}
+
+void Front::add_routes(std::uint64_t capacity) {
+  const auto get = [&](const char* pattern, const char* summary, api::Access access,
+                       api::Handler handler) {
+    router_.add({api::http::verb::get, pattern, summary, access, std::move(handler)});
+  };
+  get("/health", "Whether it is alive", api::Access::open, [](Exchange& exchange) -> Task<void> {
+    co_await exchange.respond(api::http::status::ok, "application/json",
+                              "{\"status\":\"healthy\"}");
+  });
+  get("/metrics", "Prometheus", api::Access::overview, [this](Exchange& exchange) -> Task<void> {
+    Result<wire::Told> told = backend::expect<wire::Told>(co_await keeper_.call(wire::Info{}));
+    const std::string keeper = told ? told->json : "";
+    const std::string text =
+        metrics_.text(registry_, recordings_, *server_, keeper) + package_metrics();
+    co_await exchange.respond(api::http::status::ok, "text/plain; version=0.0.4", text);
+  });
+  get("/openapi.json", "This description", api::Access::ordinary,
+      [this](Exchange& exchange) -> Task<void> {
+        co_await exchange.respond(api::http::status::ok, "application/json",
+                                  api::openapi_json(router_, kVersion));
+      });
+  api::add_native_routes(
+      router_, registry_,
+      {.version = kVersion, .packages = &provisioner_, .live_packages = &live_packages_});
+  api::add_screen_routes(router_, registry_, pictures_);
+  api::add_recording_routes(router_, registry_, recordings_);
+  api::add_sandbox_vm_routes(router_, context_.get_executor(), registry_, recordings_, pictures_);
+  per_identity_.emplace(router_, server_->identities().all(),
+                        [this, capacity](api::Router& router, const Identity& identity) {
+                          api::openenv::add_routes(router, context_.get_executor(), registry_,
+                                                   judge_,
+                                                   {.owner = identity, .capacity = capacity});
+                        });
+}
+
+// Who is told what happens to sessions.
+void Front::observe() {
+  registry_.on_finished = [this](const ExecRecord& record) {
+    metrics_.executed(record);
+    log_.execution_ended(record);
+  };
+  registry_.on_wish = [this](std::shared_ptr<session::Session> session,
+                             std::shared_ptr<session::Execution> execution, std::string wish) {
+    asio::co_spawn(context_, live_packages_.answer(session, execution, std::move(wish)),
+                   asio::detached);
+  };
+  registry_.network_for_sessions = options_.network == "on";
+  registry_.provider = [this](session::SessionSpec* spec) {
+    return provisioner_.provide_in_time(spec, kPackagePatience);
+  };
+  registry_.on_layer_lost = [this](const std::string& layer) {
+    return provisioner_.layers().forget_lost(layer);
+  };
+  registry_.on_decided = [this](const std::string& session, const NetworkEntry& entry) {
+    log_.network_decided(session, entry);
+  };
+  registry_.on_picture = [this](const session::Pictured& picture) {
+    metrics_.pictured(picture.result, std::chrono::duration<double>(picture.latency).count());
+    log_.screenshot_taken(picture);
+  };
+  registry_.on_display_ended = [this](const std::string& session, const std::string& why) {
+    recordings_.display_ended(session);
+    log_.display_ended(session, why);
+  };
+  recordings_.on_change = [this](const session::Recording& one) {
+    if (!one.is_running()) metrics_.recorded(one.reason);
+    log_.recording_changed(one, recordings_.size(one));
+  };
+}
+
+Status Front::start() {
+  boost::system::error_code failed;
+  tcp::acceptor acceptor(context_);
+  // The keeper made it, so its family is what it is.
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    return Error::from_errno("looking at the listening socket");
+  acceptor.assign(address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), listener_.get(), failed);
+  if (!failed) (void)listener_.release();
+  if (failed) return Error{Code::internal, "taking the listening socket: " + failed.message()};
+  const tcp::endpoint local = acceptor.local_endpoint(failed);
+  Result<api::Identities> identities = load_identities(options_);
+  if (!identities) return std::move(identities.error());
+  for (const Identity* identity : identities->all())
+    if (identity->is_named()) registry_.accounts().open(*identity);
+  registry_.default_policy(policy_from(options_.policy).value_or(Policy::native));
+  registry_.recycle_for(needs_token(local, options_) ? std::string(kOwnerName) : "");
+  api::ServerConfig config{.identities = std::move(*identities),
+                           .token_everywhere = needs_token(local, options_),
+                           .hosts = own_hosts(local, options_)};
+  if (options_.auth == "none")
+    log_line("warning: --auth none: whoever reaches the port may use it");
+  server_.emplace(std::move(acceptor), router_, std::move(config), [this](const api::Handled& one) {
+    metrics_.handled(one);
+    log_.request_handled(one);
+  });
+  observe();
+  if (Status opened = recordings_.open(); !opened) return opened;
+  asio::co_spawn(context_, run(), asio::detached);
+  return ok();
+}
+
+Task<void> Front::tend() {
+  asio::steady_timer timer(context_);
+  for (;;) {
+    timer.expires_after(std::chrono::seconds(1));
+    co_await timer.async_wait(asio::use_awaitable);
+    registry_.rest_idle();
+    log_.begin_second();
+  }
+}
+
+// On SIGHUP, which the keeper sends when it has found the file good.
+Task<void> Front::change_tokens() {
+  for (;;) {
+    co_await hangup_.async_wait(asio::use_awaitable);
+    if (Status done = read_tokens_again(); !done)
+      log_line("error front: the tokens stay as they were: " + done.error().describe());
+    else log_line("info front: the tokens are those of the file now");
+  }
+}
+
+Status Front::read_tokens_again() {
+  Result<std::vector<Token>> tokens = load_tokens(options_.tokens_file);
+  if (!tokens) return std::move(tokens.error());
+  Result<std::vector<const Identity*>> added = server_->change_tokens(*tokens);
+  if (!added) return std::move(added.error());
+  for (const Identity* identity : *added) per_identity_->add(*identity);
+  for (const Token& token : *tokens) {
+    const Identity& identity = token.identity;
+    if (registry_.accounts().change(identity)) continue;
+    // Sessions of that name may be there from before.
+    registry_.accounts().open(identity);
+    for (const auto& session : registry_.list(identity))
+      registry_.accounts().session_begins(identity.name, session->spec.limits,
+                                          session::Accounts::Rate::is_free);
+  }
+  return ok();
+}
+
+Task<void> Front::run() {
+  asio::co_spawn(context_, keeper_.run([this](const wire::Event& e) { registry_.on_event(e); }),
+                 [this](std::exception_ptr) { context_.stop(); });  // no keeper, no front
+  Result<wire::Told> told = backend::expect<wire::Told>(co_await keeper_.call(wire::Info{}));
+  if (!told) co_return context_.stop();
+  boost::system::error_code failed;
+  const json::value info = json::parse(told->json, failed);
+  std::string instance = "unknown";
+  if (!failed && info.is_object() && info.as_object().contains("instance"))
+    instance = std::string(info.as_object().at("instance").as_string());
+  std::uint64_t capacity = 0;
+  if (!failed && info.is_object() && info.as_object().contains("capacity"))
+    capacity = info.as_object().at("capacity").to_number<std::uint64_t>();
+  std::vector<std::string> environments;
+  if (!failed && info.is_object() && info.as_object().contains("environments"))
+    for (const json::value& one : info.as_object().at("environments").as_array())
+      environments.emplace_back(one.as_object().at("name").as_string());
+  registry_.environments(std::move(environments));
+  add_routes(capacity);
+  if (Status adopted = co_await registry_.adopt(instance); !adopted)
+    log_line("error front: taking over sessions: " + adopted.error().describe());
+  if (Status good = co_await judge_.start(); !good) {
+    log_line("error front: " + good.error().describe());
+    if (good.error().code == Code::invalid_argument) {
+      exit_code_ = kRefused;
+      co_return context_.stop();
+    }
+  }
+  asio::co_spawn(context_, server_->accept_all(), asio::detached);
+  asio::co_spawn(context_, tend(), asio::detached);
+  if (!options_.tokens_file.empty()) asio::co_spawn(context_, change_tokens(), asio::detached);
+  (void)!::write(ready_.get(), "r", 1);
+  ready_.reset();
+  asio::signal_set signals(context_, SIGTERM, SIGINT);
+  co_await signals.async_wait(asio::redirect_error(asio::use_awaitable, failed));
+  co_await drain();
+  context_.stop();
+}
+
+Task<void> Front::drain() {
+  server_->stop();
+  co_await recordings_.finish_all();
+  const auto latest = std::chrono::steady_clock::now() + kDrain;
+  asio::steady_timer timer(context_);
+  while (server_->busy() > 0 && std::chrono::steady_clock::now() < latest) {
+    timer.expires_after(std::chrono::milliseconds(20));
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+}
+
+}  // namespace vitrine::app

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The front: everything that serves HTTP for one keeper, wired together. It holds no privilege and no
+// state that the store or the keeper does not have too: killed at any moment, the next one goes on.
+//
+// Ownership: main builds one and runs its io_context; a test can build one on a socket pair.
+// Threading: the one thread that runs the io_context.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <optional>
+#include <string>
+
+#include "api/metrics.h"
+#include "api/native.h"
+#include "api/openenv/routes.h"
+#include "api/per_identity.h"
+#include "api/pictures.h"
+#include "api/recordings.h"
+#include "api/server.h"
+#include "app/front_log.h"
+#include "app/front_options.h"
+#include "base/fd.h"
+
+namespace vitrine::app {
+
+inline constexpr int kRefused = 2;  // exit status: the settings are wrong, no use in trying again
+
+// What the keeper gives a front.
+struct FrontFds {
+  Fd control;   // the control socket
+  Fd listener;  // bound and listening
+  Fd ready;     // one byte is written when requests are accepted
+};
+
+// What is read before a front can begin.
+struct FrontParts {
+  store::Store store;
+  std::string rules;  // of rewards; "" = none
+  packages::Config packages;
+  packages::Layers layers;
+};
+
+class Front {
+ public:
+  Front(boost::asio::io_context& context, FrontOptions options, FrontFds fds, FrontParts parts);
+
+  // Takes the listening socket and spawns everything else. Fails if a setting is wrong.
+  Status start();
+  int exit_code() const { return exit_code_; }
+
+ private:
+  api::Task<void> run();
+  api::Task<void> tend();
+  api::Task<void> change_tokens();
+  Status read_tokens_again();
+  void add_routes(std::uint64_t capacity);
+  api::Task<void> drain();
+  std::string package_metrics();
+  void observe();
+
+  boost::asio::io_context& context_;
+  boost::asio::signal_set hangup_{context_,
+                                  SIGHUP};  // from the beginning: the keeper may send one early
+  FrontOptions options_;
+  Fd listener_;
+  Fd ready_;
+  FrontLog log_;
+  store::Store store_;
+  backend::KeeperLink keeper_;
+  session::Registry registry_;
+  session::Recordings recordings_;
+  api::Pictures pictures_{registry_};
+  api::openenv::Judge judge_;
+  provision::Provisioner provisioner_;
+  provision::LivePackages live_packages_;
+  api::Router router_;
+  std::optional<api::PerIdentity> per_identity_;
+  api::Metrics metrics_;
+  std::optional<api::Server> server_;
+  int exit_code_ = 0;
+};
+
+}  // namespace vitrine::app
