@@ -96,13 +96,13 @@ Task<void> Connection::answer() {
   const auto begun = std::chrono::steady_clock::now();
   ++traffic_.busy;
   const ServerConfig& config = traffic_.config;
-  std::optional<Problem> problem = refuse_form(request, target, config.hosts);
+  const Access access = match.route == nullptr ? Access::ordinary : match.route->access;
+  std::optional<Problem> problem = refuse_form(request, target, access, config.hosts);
   const bool doubtful = problem.has_value();
   if (doubtful) {
     keep_ = false;
   } else {
-    Sender sender = admit(request, match.route == nullptr ? Access::ordinary : match.route->access,
-                          config.identities,
+    Sender sender = admit(request, access, config.identities,
                           config.token_everywhere ? Tokens::everywhere : Tokens::for_listings);
     identity = sender.identity;
     problem = std::move(sender.refusal);

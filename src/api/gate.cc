@@ -10,7 +10,7 @@ namespace vitrine::api {
 namespace beast = boost::beast;
 
 std::optional<Problem> refuse_form(const RequestHeader& request,
-                                   const std::optional<Target>& target,
+                                   const std::optional<Target>& target, Access access,
                                    const std::set<std::string>& hosts) {
   if (request.count(http::field::host) != 1 && request.version() >= 11)
     return Problem{.status = http::status::bad_request,
@@ -18,9 +18,9 @@ std::optional<Problem> refuse_form(const RequestHeader& request,
                    .detail = "the request has no single Host header",
                    .remedy = "send exactly one"};
   // The absolute form names a host too, and that one counts; both must be ours.
-  const bool foreign =
-      target && !target->authority.empty() && !hosts.empty() && !hosts.contains(target->authority);
-  if (foreign || (!hosts.empty() && !hosts.contains(std::string(request[http::field::host]))))
+  const bool any_host = hosts.empty() || access == Access::open;
+  const bool foreign = target && !target->authority.empty() && !hosts.contains(target->authority);
+  if (!any_host && (foreign || !hosts.contains(std::string(request[http::field::host]))))
     return Problem{.status = http::status::misdirected_request,
                    .code = "wrong_host",
                    .detail = "this server does not go by that name",

@@ -22,8 +22,9 @@ using RequestHeader = http::request_header<>;
 
 // A Host or Origin that is not ours (`hosts`: exact values; empty = any), or a length that can be read in
 // two ways. Where such a request ends is not for sure, so that nothing after it is believed.
+// An open route takes any Host: probes of load balancers name the address that they found us by.
 std::optional<Problem> refuse_form(const RequestHeader& request,
-                                   const std::optional<Target>& target,
+                                   const std::optional<Target>& target, Access access,
                                    const std::set<std::string>& hosts);
 
 // Which identity the request's credentials name. None given = anonymous, nobody's = null.

@@ -25,8 +25,9 @@ RequestHeader request_to(const std::string& host) {
 
 const std::set<std::string> kOurs{"127.0.0.1:8000"};
 
-std::string refusal_of(const RequestHeader& request, const char* target = "/v1/info") {
-  const std::optional<Problem> problem = refuse_form(request, parse_target(target), kOurs);
+std::string refusal_of(const RequestHeader& request, const char* target = "/v1/info",
+                       Access access = Access::ordinary) {
+  const std::optional<Problem> problem = refuse_form(request, parse_target(target), access, kOurs);
   return problem ? problem->code : "";
 }
 
@@ -44,6 +45,14 @@ TEST(RefuseForm, WantsOneHostAndThatItIsOurs) {
   EXPECT_EQ(refusal_of(two), "bad_host");
   EXPECT_EQ(refusal_of(request_to("evil.example")), "wrong_host");
   EXPECT_EQ(refusal_of(request_to("127.0.0.1:8000"), "http://evil.example/"), "wrong_host");
+}
+
+TEST(RefuseForm, TakesAnyHostWhereTheRouteIsOpen) {
+  const RequestHeader probe = request_to("10.0.0.7:8000");
+
+  EXPECT_EQ(refusal_of(probe, "/health", Access::open), "");
+  EXPECT_EQ(refusal_of(probe, "http://balancer.example/health", Access::open), "");
+  EXPECT_EQ(refusal_of(probe, "/health", Access::ordinary), "wrong_host");
 }
 
 TEST(RefuseForm, KeepsPagesOfOtherOriginsOut) {

@@ -421,7 +421,7 @@ def test_a_bad_query_is_refused(server: Server, target: Session, query: str) -> 
         "",
     ],
 )
-@pytest.mark.parametrize("path", ["/health", "/v1/info", "/v1/sessions", "/nothing"])
+@pytest.mark.parametrize("path", ["/metrics", "/v1/info", "/v1/sessions", "/nothing"])
 def test_another_host_is_421(server: Server, host: str, path: str) -> None:
     text = host.replace("{port}", str(server.port))
     raw = server.raw(f"GET {path} HTTP/1.1\r\nHost: {text}\r\nConnection: close\r\n\r\n".encode())
@@ -565,7 +565,7 @@ def test_an_absolute_target_is_understood(server: Server) -> None:
 
     assert ask(f"http://{server.host}/health").json == {"status": "healthy"}
     ask(f"http://{server.host}/v1/sessions?limit=1").is_problem(401)
-    ask("http://evil.com/health").is_problem(421)
+    ask("http://evil.com/v1/info").is_problem(421)
     ask("http://").is_problem(400, "bad_path")
 
 
