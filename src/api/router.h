@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which function answers which path. Patterns are literal but for {name}, one segment, and {name...},
-// the rest; matching is on decoded segments.
+// the rest; matching is on decoded segments. Of several routes that match, the first one added answers.
+//
+// Patterns are kept as a trie of segments: a path is split once, however many routes there are.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/exchange.h"
@@ -30,7 +35,7 @@ struct Route {
 
 class Router {
  public:
-  void add(Route route) { routes_.push_back(std::move(route)); }
+  void add(Route route);
   const std::vector<Route>& routes() const { return routes_; }
 
   struct Match {
@@ -41,7 +46,20 @@ class Router {
   Match find(http::verb method, const std::string& path) const;
 
  private:
+  struct Node {
+    std::map<std::string, std::size_t, std::less<>> literals;  // the next segment, and its node
+    std::size_t parameter = 0;                                 // node behind {name}; 0 = none
+    std::vector<std::size_t> here;                             // routes that end here
+    std::vector<std::size_t> rest;                             // routes whose {name...} begins here
+  };
+  using Segments = std::vector<std::string_view>;
+
+  // Adds to `found` every route that matches the segments from `at` on.
+  void collect(const Node& node, const Segments& path, std::size_t at,
+               std::vector<std::size_t>& found) const;
+
   std::vector<Route> routes_;
+  std::vector<Node> nodes_{1};  // the first one is the root
 };
 
 }  // namespace vitrine::api

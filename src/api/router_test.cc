@@ -47,6 +47,36 @@ TEST(Router, LeavesTheRestAsItIs) {
   EXPECT_EQ(found(verb::get, "/v1/sessions/a/files/"), "/v1/sessions/{id}/files/{path...} [a] []");
 }
 
+TEST(Router, TakesTheFirstOfSeveralThatMatch) {
+  Router router;
+  const auto add = [&](verb method, const char* pattern) {
+    router.add({.method = method,
+                .pattern = pattern,
+                .summary = "",
+                .access = Access::ordinary,
+                .handler = {}});
+  };
+  add(verb::get, "/a/{id}");
+  add(verb::get, "/a/b");
+  add(verb::post, "/a/b");
+  add(verb::get, "/a/{path...}");
+
+  EXPECT_EQ(router.find(verb::get, "/a/b").route->pattern, "/a/{id}");
+  EXPECT_EQ(router.find(verb::post, "/a/b").route->pattern, "/a/b");
+  EXPECT_EQ(router.find(verb::get, "/a/b/c").route->pattern, "/a/{path...}");
+  EXPECT_EQ(router.find(verb::get, "/a").route, nullptr);
+  EXPECT_EQ(router.find(verb::put, "/a/b").allowed,
+            (std::vector<verb>{verb::get, verb::get, verb::post, verb::get}));
+}
+
+// A recursion over a hostile path would go as deep as its segments.
+TEST(Router, GoesNoDeeperThanItsPatterns) {
+  std::string path;
+  for (int i = 0; i < 100'000; ++i) path += "/a";
+
+  EXPECT_EQ(found(verb::get, path), "");
+}
+
 TEST(Router, AnswersHeadWhereItAnswersGet) { EXPECT_EQ(found(verb::head, "/health"), "/health"); }
 
 TEST(Router, FindsNothingBesideItsPatterns) {
