@@ -78,6 +78,8 @@ int doctor(const std::string& image, bool as_json) {
   }
   std::puts(told->exit_code == 0 ? "\nA full jail is possible here."
                                  : "\nNo full jail is possible here: see what is missing above.");
+  const std::string limits = text_at(parsed.as_object(), "limits_level");
+  std::printf("Limits of sessions: %s.\n", limits == "enforced" ? "enforced" : "best effort");
   return told->exit_code;
 }
 

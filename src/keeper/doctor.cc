@@ -124,8 +124,7 @@ void check_walls(std::vector<Check>& checks) {
                       "as lsm=landlock,lockdown,yama,integrity,apparmor"});
 }
 
-void check_cgroups(std::vector<Check>& checks) {
-  const jail::CgroupHost host = jail::detect_cgroups();
+void check_cgroups(std::vector<Check>& checks, const jail::CgroupHost& host) {
   const auto add = [&](const char* name, const jail::CgroupOffer& offer) {
     const std::string title = std::string("cgroup ") + name;
     if (offer) {
@@ -236,6 +235,18 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
+std::vector<std::string> best_effort_limits(Level level, const jail::CgroupHost& host) {
+  std::vector<std::string> list;
+  if (level == Level::container || !host.memory) list.emplace_back("memory_mb");
+  if (level == Level::container || !host.cpu) list.emplace_back("cpus");
+  if (level == Level::container) list.emplace_back("disk_mb");
+  return list;
+}
+
+LimitsLevel limits_level(Level level, const jail::CgroupHost& host) {
+  return best_effort_limits(level, host).empty() ? LimitsLevel::enforced : LimitsLevel::best_effort;
+}
+
 std::vector<std::string> missing_for_full_jail() {
   std::vector<Check> checks;
   check_namespaces(checks);
@@ -257,7 +268,8 @@ Diagnosis diagnose(const Options& options) {
                           "sessions"}};
   check_namespaces(checks);
   check_walls(checks);
-  check_cgroups(checks);
+  const jail::CgroupHost host = jail::detect_cgroups();
+  check_cgroups(checks, host);
   check_capacity(checks, options.capacity);
   check_memory(checks);
   check_image(checks, options.image);
@@ -275,7 +287,9 @@ Diagnosis diagnose(const Options& options) {
             ",\"state\":\"" + state + "\",\"detail\":" + quoted(check.detail) +
             ",\"remedy\":" + quoted(check.remedy) + "}";
   }
+  const Level level = missing_for_full_jail().empty() ? Level::full : Level::container;
   diagnosis.json = std::string("{\"full\":") + (diagnosis.full ? "true" : "false") +
+                   ",\"limits_level\":" + quoted(to_string(limits_level(level, host))) +
                    ",\"checks\":[" + list + "]}";
   return diagnosis;
 }

@@ -6,16 +6,23 @@
 #include <string>
 #include <vector>
 
+#include "jail/cgroup_host.h"
 #include "keeper/options.h"
+#include "model/level.h"
 
 namespace vitrine::keeper {
 
 struct Diagnosis {
-  bool full = false;  // a whole jail is possible
-  std::string json;  // {"full", "checks": [{"name", "state": ok|missing|note, "detail", "remedy"}]}
+  bool full = false;  // a whole jail is possible, with enforced limits
+  // {"full", "limits_level", "checks": [{"name", "state": ok|missing|note, "detail", "remedy"}]}
+  std::string json;
 };
 
 Diagnosis diagnose(const Options& options);
+
+// Limits, by their names in the API, that a session's code can get around on this host.
+std::vector<std::string> best_effort_limits(Level level, const jail::CgroupHost& host);
+LimitsLevel limits_level(Level level, const jail::CgroupHost& host);
 
 // Kinds of namespaces and mounts that the full jail is made of and this host withholds.
 std::vector<std::string> missing_for_full_jail();

@@ -126,6 +126,7 @@ struct Keeper {
   Status prepare_layers(std::optional<uid_t> user);
   Status compile();
   Status detect_host();
+  void warn_of_limits() const;
   Status handle_signals();
   Status watch_parent();
   void announce_when_full();
@@ -209,6 +210,17 @@ Status Keeper::compile() {
   return ok();
 }
 
+// The level of isolation says nothing of limits: these have one of their own.
+void Keeper::warn_of_limits() const {
+  std::string list;
+  for (const std::string& one : best_effort_limits(level, host))
+    list += (list.empty() ? "" : ", ") + one;
+  if (list.empty()) return;
+  const jail::CgroupOffer& missing = host.memory ? host.cpu : host.memory;
+  log_warning("limits: best effort: " + list + " (" +
+              (level == Level::container ? "no cgroups at this level" : missing.refusal) + ")");
+}
+
 Status Keeper::detect_host() {
   Result<int> abi = jail::landlock_abi();
   if (!abi) return std::move(abi.error());
@@ -218,14 +230,12 @@ Status Keeper::detect_host() {
       log_warning(
           "isolation: container: there is no Landlock either: user ids, chroot and seccomp must "
           "do");
+    warn_of_limits();
     return ok();
   }
   host = jail::detect_cgroups();
-  if (!host.memory && !host.pids && !host.cpu && !host.kill) {
-    log_warning("no cgroups for us: memory, cpu and process limits are best effort (" +
-                host.memory.refusal + ")");
-    return ok();
-  }
+  warn_of_limits();
+  if (!host.memory && !host.pids && !host.cpu && !host.kill) return ok();
   Result<jail::CgroupTree> tree = jail::CgroupTree::create(host, options.name);
   if (!tree) return std::move(tree.error()).during("cgroups");
   cgroups.emplace(std::move(*tree));
@@ -468,11 +478,16 @@ std::string Keeper::info() const {
   std::string lost;
   if (level == Level::container)
     for (const char* one : kLostOnTheFloor) lost += (lost.empty() ? "" : ",") + json_text(one);
+  std::string best_effort;
+  for (const std::string& one : best_effort_limits(level, host))
+    best_effort += (best_effort.empty() ? "" : ",") + json_text(one);
   return "{\"instance\":" + json_text(instance) + ",\"python\":" + json_text(image.python) +
          ",\"isolation\":{\"level\":" + json_text(to_string(level)) +
          ",\"floor\":" + json_text(to_string(options.floor)) + ",\"lost\":[" + lost + "]" +
          ",\"privileged\":" + (::geteuid() == 0 ? "true" : "false") +
          ",\"cgroups\":" + json_text(jail::kind_of(host)) +
+         ",\"limits_level\":" + json_text(to_string(limits_level(level, host))) +
+         ",\"best_effort\":[" + best_effort + "]" +
          ",\"memory\":" + offer(host.memory, "rlimit, per process, best effort") +
          ",\"processes\":" + offer(host.pids, "rlimit") +
          ",\"cpu\":" + offer(host.cpu, "none, best effort") +

@@ -12,6 +12,16 @@ enum class Level : std::uint8_t {
   container = 1,  // where namespaces are forbidden: user ids, chroot, Landlock, seccomp, limits
 };
 
+// Whether a session's limits hold against code that fights them.
+enum class LimitsLevel : std::uint8_t {
+  enforced = 0,     // by cgroups, over all processes of a session
+  best_effort = 1,  // at least one of them per process, or not at all
+};
+
+constexpr std::string_view to_string(LimitsLevel level) {
+  return level == LimitsLevel::enforced ? "enforced" : "best_effort";
+}
+
 constexpr std::string_view to_string(Level level) {
   return level == Level::full ? "full" : "container";
 }

@@ -296,7 +296,9 @@ def test_without_cgroups_the_limits_that_are_left_are_in_force_and_named(how: st
         assert isolation["level"] == "full"
         assert isolation["cgroups"] == "none"
         assert "best effort" in isolation["memory"]
-        assert "no cgroups for us" in keeper.stderr
+        assert isolation["limits_level"] == "best_effort"
+        assert isolation["best_effort"] == ["memory_mb", "cpus"]
+        assert "limits: best effort: memory_mb, cpus (" in keeper.stderr
         with keeper.connect() as control, control.create("bare") as session:
             assert session.run(RLIMITS).texts == ["512"]
         assert keeper.terminate() == 0
@@ -314,6 +316,8 @@ def test_without_the_memory_controller_alone_memory_is_still_limited() -> None:
     with keepers.started(*SMALL, wrapper=surroundings.after(f"umount {hidden[0]}")) as keeper:
         isolation = keeper.info()["isolation"]
         assert "best effort" in isolation["memory"]
+        assert isolation["limits_level"] == "best_effort"
+        assert "memory_mb" in isolation["best_effort"]
         assert isolation["processes"] == "cgroup"
         with keeper.connect() as control, control.create("bare") as session:
             assert session.run(RLIMITS).texts == ["512"]

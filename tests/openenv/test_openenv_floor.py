@@ -52,6 +52,9 @@ def test_it_says_what_is_missing_everywhere(floored: Floored) -> None:
     log = floored.log()
 
     assert isolation["level"] == "container" and isolation["floor"] == "container"
+    assert isolation["limits_level"] == "best_effort"
+    assert isolation["best_effort"] == ["memory_mb", "cpus", "disk_mb"]
+    assert "limits: best effort: memory_mb, cpus, disk_mb" in log
     assert any("per process" in one for one in isolation["lost"])
     assert "isolation: container, weaker than full: this host withholds user namespaces" in log
     for one in isolation["lost"]:
@@ -72,9 +75,11 @@ def test_without_being_asked_it_refuses_to_start() -> None:
 def test_the_doctor_tells_it() -> None:
     words = [sys.executable, Path(__file__).with_name("confine.py"), BUILD / "bin" / "vitrine"]
     answer = subprocess.run([*words, "doctor", "--json"], capture_output=True, text=True)
-    checks = {one["name"]: one for one in json.loads(answer.stdout)["checks"]}
+    found = json.loads(answer.stdout)
+    checks = {one["name"]: one for one in found["checks"]}
 
     assert answer.returncode == 1
+    assert found["limits_level"] == "best_effort"
     assert checks["user namespaces"]["state"] == "missing"
     assert "memory is limited per process" in checks["container floor"]["detail"]
     assert "--isolation-floor container" in checks["container floor"]["remedy"]
