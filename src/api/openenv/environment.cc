@@ -236,8 +236,10 @@ Task<Result<Observation>> Environment::step(Action action, std::optional<double>
   }
   Judged judged;
   judged.code = record.code;
+  judged.policy = record.policy;
   judged.outcome = record.outcome;
   judged.exit_code = record.exit_code;
+  if (record.error) judged.error = record.error->name;
   judged.out = seen.out;
   judged.err = seen.err;
   seen.reward = co_await judge_.reward(judged);

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kTogether = 64;
 constexpr std::size_t kBytesTogether = 256u << 10;
-constexpr std::size_t kMaxCode = 1u << 20;  // of longer code only the beginning is judged
 constexpr std::size_t kMaxOutput = 64u << 10;
 constexpr std::chrono::milliseconds kTime{3000};      // of a few
 constexpr std::chrono::milliseconds kPatience{7000};  // with what is judged before
@@ -116,22 +115,14 @@ std::string_view beginning(std::string_view text, std::size_t size) {
 
 }  // namespace
 
-std::string openenv_rules() {
-  return R"({"groups": [
-    {"first_only": true, "rules": [
-      {"if": {"code_matches": "import\\s+os"}, "add": -1.0},
-      {"if": {"code_matches": "import\\s+subprocess"}, "add": -1.0},
-      {"if": {"code_matches": "eval\\("}, "add": -1.0},
-      {"if": {"code_matches": "exec\\("}, "add": -1.0},
-      {"if": {"code_matches": "__import__"}, "add": -1.0},
-      {"if": {"code_matches": "open\\("}, "add": -1.0}]},
-    {"rules": [
-      {"if": {"code_length_at_most": 100}, "add": 0.1},
-      {"if": {"parses": false}, "add": -0.2}]}]})";
-}
+std::string_view judging_program() { return kProgram; }
 
 Judge::Judge(asio::any_io_executor executor, session::Registry& registry, std::string rules)
-    : registry_(registry), rules_(std::move(rules)), changes_(executor), executor_(executor) {}
+    : registry_(registry),
+      rules_(std::move(rules)),
+      is_openenv_(rules_ == openenv_rules()),
+      changes_(executor),
+      executor_(executor) {}
 
 Task<Result<std::string>> Judge::ask(std::string code, std::string input) {
   ExecRequest request;
@@ -158,7 +149,7 @@ Task<Status> Judge::open() {
   if (!made) co_return std::move(made.error());
   session_ = std::move(*made);
   ++session_->attached;  // however long nobody is judged
-  Result<std::string> said = co_await ask(kProgram, rules_);
+  Result<std::string> said = co_await ask(std::string(judging_program()), rules_);
   if (!said) co_return std::move(said.error());
   if (*said == "ok\n") co_return ok();
   co_return Error{.code = Code::invalid_argument,
@@ -167,14 +158,16 @@ Task<Status> Judge::open() {
 }
 
 Task<Status> Judge::start() {
-  if (rules_.empty()) co_return ok();
+  if (rules_.empty() || is_openenv_) co_return ok();
   co_return co_await open();
 }
 
 Task<std::optional<double>> Judge::reward(const Judged& judged) {
   if (rules_.empty()) co_return 0.0;
+  if (is_openenv_)
+    if (std::optional<double> known = openenv_reward(judged)) co_return known;
   auto mine = std::make_shared<Case>();
-  mine->json = json::serialize(json::object{{"code", beginning(judged.code, kMaxCode)},
+  mine->json = json::serialize(json::object{{"code", beginning(judged.code, kMaxJudgedCode)},
                                             {"outcome", to_string(judged.outcome)},
                                             {"exit_code", judged.exit_code},
                                             {"stdout", beginning(judged.out, kMaxOutput)},

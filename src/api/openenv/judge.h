@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rewards, by rules over what was sent and what came of it: docs/rewards.md.
 //
-// The rules speak of Python (does it parse? does this expression match?), so a Python decides: a
-// sealed session of its own, which code of users never runs in and cannot reach. What waits is judged
-// together. Ownership: one per front. Threading: the front's one thread.
+// OpenEnv's own rules are judged here (api/openenv/rules.h) wherever that is possible. Otherwise, and for
+// rules of a file, a Python decides (does it parse? does this expression match?): a sealed session of its
+// own, which code of users never runs in and cannot reach. What waits is judged together.
+// Ownership: one per front. Threading: the front's one thread.
 #pragma once
 
 #include <memory>
@@ -13,29 +14,22 @@
 #include <vector>
 
 #include "api/exchange.h"
+#include "api/openenv/rules.h"
 #include "session/changes.h"
 #include "session/registry.h"
 
 namespace vitrine::api::openenv {
 
-// The rules of OpenEnv's coding environment.
-std::string openenv_rules();
-
-// What is judged: what the client sent, and what it is going to see.
-struct Judged {
-  std::string_view code;
-  Outcome outcome = Outcome::ok;
-  int exit_code = 0;
-  std::string_view out;
-  std::string_view err;
-};
+// The Python that judges: reads rules from its input and says what is wrong with them, or "ok".
+std::string_view judging_program();
 
 class Judge {
  public:
   // `rules`: JSON as docs/rewards.md says; "" = there are none, and every reward is 0.
   Judge(asio::any_io_executor executor, session::Registry& registry, std::string rules);
 
-  // Whether the rules are good, with the reason if not. Call it once before reward().
+  // Whether the rules are good, with the reason if not. Call it once before reward(). Only rules of a
+  // file need their session from the beginning.
   session::Task<Status> start();
   // None if there was no judgement in time: nothing can be said about code that breaks the parser
   // itself. `judged` is read before the first wait.
@@ -56,6 +50,7 @@ class Judge {
 
   session::Registry& registry_;
   std::string rules_;
+  bool is_openenv_;
   std::shared_ptr<session::Session> session_;
   std::vector<std::shared_ptr<Case>> waiting_;
   session::Changes changes_;
