@@ -349,7 +349,7 @@ Task<void> Native::info(Exchange& exchange) {
     for (const char* name : {"keeper", "front", "builder", "foundation"})
       processes[name] = (*known)[name];
     out["processes"] = std::move(processes);
-    for (const char* name : {"python", "isolation", "egress", "pools", "zygotes"})
+    for (const char* name : {"python", "isolation", "capacity", "egress", "pools", "zygotes"})
       out[name] = (*known)[name];
   }
   out["sessions"] =

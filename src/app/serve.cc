@@ -200,11 +200,6 @@ int serve(const ServeOptions& options) {
 
   Result<std::string> rules = rules_for_front(settings.get("reward", "openenv"), data);
   if (!rules) return refuse(rules.error(), kUsage);
-  if (*rules != "none" && settings.get("capacity", "") == "1")
-    return refuse(Error{.code = Code::invalid_argument,
-                        .message = "capacity '1' leaves no session: rewards are judged in one",
-                        .remedy = "choose 2 or more, or --reward none"},
-                  kUsage);
   Result<PackagePlaces> packages = packages_for_front(settings, image, data, kFrontUid);
   if (!packages) return refuse(packages.error(), kUsage);
   Result<std::optional<Policy>> backend = read_executor_backend();

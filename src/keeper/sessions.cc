@@ -21,8 +21,9 @@ constexpr std::uint64_t kCalmUsec = 10'000;
 constexpr std::uint64_t kCalmWantedUsec = 50'000;  // with the time it waited for its turn
 constexpr std::uint32_t kMaxCaught = 64;
 constexpr std::chrono::milliseconds kSweepPeriod{500};
-constexpr std::size_t kSweep = 32;  // sessions in a period
-constexpr double kBurns = 0.25;     // of a processor, with no execution that lasts
+constexpr std::size_t kSweep = 32;        // sessions in a period
+constexpr double kBurns = 0.25;           // of a processor, with no execution that lasts
+constexpr std::size_t kMaxServices = 16;  // sessions of the server's own, beside the capacity
 
 Error no_such_session() {
   return Error{.code = Code::not_found,
@@ -67,12 +68,14 @@ void Sessions::create(const wire::Create& request, std::uint64_t owner, Opened o
     if (Status allowed = egress_.check(*request.network); !allowed)
       return opened(std::move(allowed.error()));
   if (Status valid = request.display.validate(); !valid) return opened(std::move(valid.error()));
-  if (stopping_ || sessions_.size() >= capacity_)
+  const bool service = request.lifetime == Lifetime::service;
+  if (stopping_ || (service ? services_ >= kMaxServices : count() >= capacity_))
     return opened(Error{.code = Code::unavailable,
                         .message = stopping_ ? "the keeper is stopping" : "all sessions are taken",
                         .remedy = "try again later, or end a session"});
   const std::uint64_t id = ++last_id_;
   sessions_[id] = {.id = id, .owner = owner, .request = request};
+  if (service) ++services_;
   fill(id, std::move(opened));
 }
 
@@ -98,6 +101,12 @@ void Sessions::lay(std::uint64_t id, std::shared_ptr<Rooms::Taken> taken, const 
   });
 }
 
+void Sessions::forget(std::uint64_t id) {
+  const auto found = sessions_.find(id);
+  if (found->second.request.lifetime == Lifetime::service) --services_;
+  sessions_.erase(found);
+}
+
 // A client that left before it was told the number cannot be missing the session.
 bool Sessions::is_unwanted(const Session& session) const {
   const bool unknown = !session.announced && !connected_(session.owner);
@@ -119,7 +128,7 @@ void Sessions::leave(std::unique_ptr<Room> room, std::unique_ptr<Proxy> proxy,
 void Sessions::give_up(std::uint64_t id, Error error, std::unique_ptr<Room> room,
                        std::unique_ptr<Proxy> proxy, const Opened& opened) {
   const Done done = std::move(sessions_.at(id).after_fill);
-  sessions_.erase(id);
+  forget(id);
   opened(std::move(error));
   const auto gone = [done] {
     if (done) done(ok());
@@ -235,7 +244,7 @@ void Sessions::end(std::uint64_t id, Done done) {
   unwatch_now(*session);
   std::unique_ptr<Room> room = std::move(session->room);
   std::unique_ptr<Proxy> proxy = std::move(session->proxy);
-  sessions_.erase(id);
+  forget(id);
   leave(std::move(room), std::move(proxy), [done = std::move(done)] { done(ok()); });
 }
 

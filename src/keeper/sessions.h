@@ -56,7 +56,8 @@ class Sessions {
   // Also of a dead session; good until the next call that changes it.
   Result<Home> home(std::uint64_t session);
   wire::Listed list(std::uint64_t after) const;
-  std::size_t count() const { return sessions_.size(); }
+  // Those that count against the capacity.
+  std::size_t count() const { return sessions_.size() - services_; }
 
   // {session socket, stdout, stderr} of a live session; plain looks.
   std::vector<int> descriptors(std::uint64_t session) const;
@@ -108,6 +109,7 @@ class Sessions {
   void look_for_calm(Session& session, std::uint64_t wanted_us);
   void sweep_later();
   void sweep();
+  void forget(std::uint64_t id);
   Session* find(std::uint64_t id);
   Result<Session*> find_live(std::uint64_t id);
 
@@ -123,6 +125,7 @@ class Sessions {
   TimerId sweep_ = 0;
   std::uint64_t last_swept_ = 0;  // session
   std::map<std::uint64_t, Session> sessions_;
+  std::size_t services_ = 0;  // of them, the server's own
 };
 
 }  // namespace vitrine::keeper

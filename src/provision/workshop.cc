@@ -40,7 +40,7 @@ Task<std::optional<PackageTrouble>> Workshop::open(Way way) {
   session::SessionSpec spec;
   spec.name = "packages";
   spec.variant = Variant::bare;
-  spec.lifetime = Lifetime::one_shot;  // is in no list, and of no use to the next front
+  spec.lifetime = Lifetime::service;  // is in no list, and of no use to the next front
   spec.stored = false;
   spec.limits.memory_bytes = 1ull << 30;
   spec.limits.disk_bytes = config_.layer_bytes + config_.layer_bytes / 2;  // and what is downloaded

@@ -98,7 +98,8 @@ std::optional<Refusal> Registry::refuses(const SessionSpec& spec) {
 
 // What one identity's code ran in is not given to another's, even emptied.
 Lifetime Registry::lifetime_at_keeper(const SessionSpec& spec) const {
-  return spec.owner == recycling_owner_ ? spec.lifetime : Lifetime::session;
+  const bool foreign = spec.lifetime == Lifetime::one_shot && spec.owner != recycling_owner_;
+  return foreign ? Lifetime::session : spec.lifetime;
 }
 
 std::shared_ptr<display::Studio> Registry::studio() {
@@ -124,7 +125,7 @@ Status Registry::check_environment(const std::string& name) const {
 Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
   if (Status known = check_environment(spec.environment); !known)
     co_return std::move(known.error());
-  const bool internal = !spec.stored && spec.lifetime == Lifetime::one_shot;
+  const bool internal = spec.lifetime == Lifetime::service;
   // Its modules are in its loaded interpreter; the bare one is for layers that come first.
   if (!spec.environment.empty() && spec.variant == Variant::bare && !spec.layer_first && !internal)
     spec.variant = Variant::loaded;
@@ -251,6 +252,11 @@ Task<Status> Registry::add_layer(std::shared_ptr<Session> session, std::string l
                                 .created_at = session->created_at,
                                 .state = "ready",
                                 .cause = ""});
+}
+
+std::size_t Registry::count() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      sessions_, [](const auto& one) { return one.second->spec.lifetime != Lifetime::service; }));
 }
 
 std::set<std::string> Registry::layers_in_use() const {

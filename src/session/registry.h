@@ -62,7 +62,7 @@ class Registry {
   // Null for what is not there, and for what is not theirs. One-shots are nobody's.
   std::shared_ptr<Session> find(const std::string& id, const Identity& asks) const;
   std::vector<std::shared_ptr<Session>> list(const Identity& asks) const;  // oldest first
-  std::size_t count() const { return sessions_.size(); }
+  std::size_t count() const;  // without the server's own
   std::size_t running() const;
   // Adds packages to a live session; it keeps them when it is reset.
   Task<Status> add_layer(std::shared_ptr<Session> session, std::string layer);

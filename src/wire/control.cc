@@ -146,7 +146,7 @@ Request get_request(Reader& in, std::uint8_t verb) {
     case 0: {
       Create create;
       create.variant = get_enum(in, Variant::seeded);
-      create.lifetime = get_enum(in, Lifetime::one_shot);
+      create.lifetime = get_enum(in, Lifetime::service);
       create.limits = get_limits(in);
       create.network = get_network(in);
       create.display = get_geometry(in);

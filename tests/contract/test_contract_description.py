@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from served import Server, Session
+from served import Server, Session, parse_answer
 
 ROUTES = {
     ("get", "/health"),
@@ -58,6 +59,15 @@ def test_health_is_exactly_this(server: Server) -> None:
     assert answer.status == 200
     assert answer.body == b'{"status":"healthy"}'
     assert answer.headers["Content-Type"] == "application/json"
+
+
+@pytest.mark.parametrize("host", ["10.0.0.7:8000", "vitrine.default.svc", "evil.example"])
+def test_health_is_told_to_whoever_asks_by_whatever_name(server: Server, host: str) -> None:
+    probe = f"GET /health HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+
+    answer = parse_answer(server.raw(probe.encode()))
+
+    assert (answer.status, answer.body) == (200, b'{"status":"healthy"}')
 
 
 def test_the_description_is_openapi_with_a_version_of_1(server: Server) -> None:
@@ -249,6 +259,9 @@ def test_info_tells_what_is_in_force(server: Server) -> None:
     assert info["processes"]["front"] != info["processes"]["keeper"]
     assert info["isolation"]["level"]
     assert {"memory", "processes", "cpu"} <= info["isolation"].keys()
+    weak = [name for name in ("memory", "cpu") if info["isolation"][name] != "cgroup"]
+    assert info["isolation"]["limits_level"] == ("best_effort" if weak else "enforced")
+    assert len(info["isolation"]["best_effort"]) == len(weak)
     assert info["limits"]["memory_mb"] == 512
     assert info["environments"][0]["name"] == "default"
     assert info["python"].startswith("3.")
@@ -273,8 +286,25 @@ def test_the_token_is_for_its_owner_only(server: Server) -> None:
     assert len(server.token) >= 32
 
 
+def test_as_many_sessions_fit_as_the_capacity_says(
+    start_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    rules = tmp_path / "rules.json"
+    rules.write_text('{"groups": [{"rules": [{"add": 1}]}]}')
+    for above in (tmp_path, *list(tmp_path.parents)[:2], rules):  # the front has its own uid
+        above.chmod(0o755)
+    server = start_server("--capacity", "3", "--pool", "2", front=("--reward", str(rules)))
+
+    made = [server.create() for _ in range(3)]
+
+    assert server.info()["sessions"] == server.info()["capacity"] == 3
+    server.post("/v1/sessions", {}).is_problem(503, "no_capacity")
+    assert [session.value("1 + 1") for session in made] == ["2"] * 3
+
+
 def test_metrics_tell_the_capacity_and_the_restarts(start_server: Callable[..., Server]) -> None:
     server = start_server("--capacity", "77")
+    assert server.info()["capacity"] == 77
     before = server.metrics()
 
     server.kill_front()

@@ -344,7 +344,6 @@ WRONG_FLAGS = [
     ("--pool-bare", "1001"),
     ("--pool-seeded", "1.5"),
     ("--capacity", "0"),
-    ("--capacity", "1"),
     ("--history", "0"),
     ("--auth", "maybe"),
     ("--egress", "maybe"),
@@ -542,6 +541,9 @@ def test_doctor_tells_what_it_found() -> None:
     assert table.returncode == (0 if found["full"] else 1)
     assert found["full"] == ("missing" not in states.values())
     assert {"user namespaces", "seccomp", "Landlock", "cgroup memory", "image"} <= states.keys()
+    held = {states["cgroup memory"], states["cgroup cpu"]} == {"ok"}
+    assert found["limits_level"] == ("enforced" if held else "best_effort")
+    assert f"Limits of sessions: {'enforced' if held else 'best effort'}." in table.stdout
     assert all(check["remedy"] for check in found["checks"] if check["state"] == "missing")
     assert all(name in table.stdout for name in states)
 

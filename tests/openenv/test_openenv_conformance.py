@@ -388,7 +388,7 @@ def test_the_stock_client_raises_what_the_server_said(url: str) -> None:
 
 @pytest.fixture(scope="module")
 def small() -> Any:
-    one = Server("--capacity", "4")  # one of them judges
+    one = Server("--capacity", "3", "--pool", "2")
     yield one
     log = one.read_log()
     one.end()
@@ -406,12 +406,12 @@ def test_a_full_server_says_so_and_closes_with_1000(small: Server) -> None:
 
         assert error["type"] == "error"
         assert error["data"].pop("message") == (
-            "Server at capacity: 4/4 sessions active. Cannot accept new connections."
+            "Server at capacity: 3/3 sessions active. Cannot accept new connections."
         )
         assert error["data"] == {
             "code": "CAPACITY_REACHED",
-            "active_sessions": 4,
-            "max_sessions": 4,
+            "active_sessions": 3,
+            "max_sessions": 3,
         }
         with pytest.raises(websockets.exceptions.ConnectionClosedOK) as closed:
             refused.receive()
@@ -425,7 +425,7 @@ def test_a_full_server_says_so_and_closes_with_1000(small: Server) -> None:
         "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "openenv/session/create"}
     ).json
     assert created["error"]["code"] == -32000, created
-    assert created["error"]["data"] == {"active_sessions": 4, "max_sessions": 4}
+    assert created["error"]["data"] == {"active_sessions": 3, "max_sessions": 3}
     for frames in full:  # those that are in go on, also with new episodes
         for _ in range(3):
             assert frames.ask({"type": "reset"})["type"] == "observation"

@@ -144,7 +144,7 @@ Task<Status> Judge::open() {
   session::SessionSpec spec;
   spec.name = "rewards";
   spec.variant = Variant::bare;
-  spec.lifetime = Lifetime::one_shot;  // is in no list, and of no use to the next front
+  spec.lifetime = Lifetime::service;  // is in no list, and of no use to the next front
   Result<std::shared_ptr<session::Session>> made = co_await registry_.create(std::move(spec));
   if (!made) co_return std::move(made.error());
   session_ = std::move(*made);
