@@ -19,6 +19,7 @@
 #include "app/tokens.h"
 #include "base/fd.h"
 #include "base/sha256.h"
+#include "model/host_ids.h"
 #include "model/session.h"
 
 namespace vitrine::app {
@@ -27,9 +28,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// As root: the host ids of sessions, and after them the front's; see keeper/options.h.
-constexpr std::uint32_t kUidBase = 0x20000000;
-constexpr std::uint32_t kFrontUid = kUidBase + 65536;
+constexpr std::uint32_t kUidBase = 0x20000000;  // as root: of the ids that sessions get
+
+// As root the front has a user id of its own.
+Status give_to_front(const Fd& file) {
+  if (::geteuid() != 0) return ok();
+  Result<HostIds> ids = read_host_ids(kUidBase);
+  if (!ids) return std::move(ids.error());
+  if (::fchown(file.get(), ids->front, ids->front) != 0)
+    return Error::from_errno("handing a file to the front");
+  return ok();
+}
 
 Error data_error(const std::string& data, const std::string& why, const std::string& remedy) {
   return Error{
@@ -92,8 +101,7 @@ Result<std::string> token_for_front(const std::string& given, const std::string&
   const std::string copy = data + "/token";
   ::unlink(copy.c_str());
   Fd file(::open(copy.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file || ::write(file.get(), token->data(), token->size()) < 0 ||
-      ::fchown(file.get(), kFrontUid, kFrontUid) != 0)
+  if (!file || ::write(file.get(), token->data(), token->size()) < 0 || !give_to_front(file))
     return Error::from_errno("copying the token");
   return copy;
 }
@@ -122,7 +130,7 @@ Result<std::string> rules_for_front(const std::string& given, const std::string&
   Fd file(::open(copy.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file ||
       ::write(file.get(), rules->data(), rules->size()) != static_cast<ssize_t>(rules->size()) ||
-      (::geteuid() == 0 && ::fchown(file.get(), kFrontUid, kFrontUid) != 0))
+      !give_to_front(file))
     return Error::from_errno("copying the rules of rewards");
   return copy;
 }
@@ -139,7 +147,7 @@ Result<std::string> tokens_for_front(const std::string& given, const std::string
   ::unlink(draft.c_str());
   Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::fchown(file.get(), kFrontUid, kFrontUid) != 0 || ::rename(draft.c_str(), copy.c_str()) != 0)
+      !give_to_front(file) || ::rename(draft.c_str(), copy.c_str()) != 0)
     return Error::from_errno("copying the tokens");
   return copy;
 }
@@ -175,6 +183,12 @@ int serve(const ServeOptions& options) {
     if (Status s = add_config(options.config, settings); !s) return refuse(s.error(), kUsage);
   if (Status s = validate(settings); !s) return refuse(s.error(), kUsage);
 
+  HostIds ids;
+  if (::geteuid() == 0) {
+    Result<HostIds> mapped = read_host_ids(kUidBase);
+    if (!mapped) return refuse(mapped.error(), kUsage);
+    ids = *mapped;
+  }
   const std::string image = settings.get("image", default_image());
   if (Status s = check_image(image); !s) return refuse(s.error(), kUsage);
   std::error_code failed;
@@ -200,7 +214,7 @@ int serve(const ServeOptions& options) {
 
   Result<std::string> rules = rules_for_front(settings.get("reward", "openenv"), data);
   if (!rules) return refuse(rules.error(), kUsage);
-  Result<PackagePlaces> packages = packages_for_front(settings, image, data, kFrontUid);
+  Result<PackagePlaces> packages = packages_for_front(settings, image, data, ids.front);
   if (!packages) return refuse(packages.error(), kUsage);
   Result<std::optional<Policy>> backend = read_executor_backend();
   if (!backend) return refuse(backend.error(), kUsage);

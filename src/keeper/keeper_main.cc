@@ -30,6 +30,7 @@
 #include "keeper/options.h"
 #include "keeper/sealed_shells.h"
 #include "keeper/tokens.h"
+#include "model/host_ids.h"
 
 namespace vitrine::keeper {
 
@@ -102,6 +103,7 @@ struct Keeper {
   Fd parent;  // of an ephemeral one
   jail::CgroupHost host;
   int landlock = 0;
+  HostIds own_ids;  // as root
   std::optional<jail::CgroupTree> cgroups;
   Reaper reaper;  // its handlers hold shells, and those their cgroups
   std::unique_ptr<Shells> shells;
@@ -122,6 +124,7 @@ struct Keeper {
 
  private:
   Status choose_level();
+  Status choose_ids();
   Status open_files();
   Status prepare_layers(std::optional<uid_t> user);
   Status compile();
@@ -176,6 +179,20 @@ Status Keeper::choose_level() {
   log_warning(
       "isolation: for the full jail, give the container --privileged --cgroupns=private; `vitrine "
       "doctor` tells what is missing, SECURITY.md what that means");
+  return ok();
+}
+
+// Root of a user namespace has only those that are mapped into it, and they may be too few.
+Status Keeper::choose_ids() {
+  Result<HostIds> ids = read_host_ids(options.uid_base);
+  if (!ids) return std::move(ids.error());
+  own_ids = *ids;
+  const PoolConfig& pool = options.pool;
+  std::uint64_t wanted = std::uint64_t{options.capacity} + pool.shells + pool.recycled;
+  for (std::uint32_t workers : pool.workers) wanted += workers;
+  if (level == Level::full && slots_of(own_ids.outer) < wanted)
+    log_warning("user ids: enough for " + std::to_string(slots_of(own_ids.outer)) +
+                " sessions; the capacity and the pools together are " + std::to_string(wanted));
   return ok();
 }
 
@@ -296,6 +313,8 @@ Status Keeper::start(const Options& chosen) {
                  .remedy = "raise the hard limit, for example with ulimit -Hn"};
 
   if (Status s = choose_level(); !s) return s;
+  if (root)
+    if (Status s = choose_ids(); !s) return s;
   if (Status s = open_files(); !s) return s;
   if (Status s = compile(); !s) return s;
   // Before the old cgroups are swept: a second keeper by mistake must not end the first one's sessions.
@@ -311,9 +330,8 @@ Status Keeper::start(const Options& chosen) {
   if (options.ephemeral)
     if (Status s = watch_parent(); !s) return s;
 
-  // The last of the ids that no session ever gets.
-  std::optional<uid_t> user;
-  if (root) user = options.uid_base + kOuterIds;
+  std::optional<uid_t> user;  // the front's: no session ever gets it
+  if (root) user = own_ids.front;
   if (Status s = prepare_layers(user); !s) return s;
   if (level != Level::container)  // which cannot mount them
     environments = find_environments(options.image + ".environments", image.recipe);
@@ -323,7 +341,9 @@ Status Keeper::start(const Options& chosen) {
                                                        .runtime = options.runtime,
                                                        .first_user = options.uid_base + kFloorIds});
   } else {
-    const OuterIds ids = root ? OuterIds{options.uid_base, kOuterIds} : OuterIds{::geteuid(), 1};
+    const OuterIds ids = root ? OuterIds{static_cast<std::uint32_t>(own_ids.outer.first),
+                                         static_cast<std::uint32_t>(own_ids.outer.count)}
+                              : OuterIds{::geteuid(), 1};
     shells = std::make_unique<SealedShells>(
         loop, reaper, cgroups ? &*cgroups : nullptr,
         BuilderConfig{.ids = ids,
@@ -347,8 +367,8 @@ Status Keeper::start(const Options& chosen) {
   displays->inject_faults([this] { return fault_numbers(options).display; });
   rooms.emplace(loop, reaper, *shells, *zygotes, options.pool);
   rooms->inject_faults([this] { return fault_numbers(options).worker; });
-  std::optional<uid_t> proxies;  // after the front's and the recorders'
-  if (root) proxies = options.uid_base + kOuterIds + 2;
+  std::optional<uid_t> proxies;
+  if (root) proxies = own_ids.first_proxy;
   egress.emplace(loop, reaper, *shells,
                  EgressConfig{.on = options.egress,
                               .program = options.egress_program,
@@ -360,8 +380,8 @@ Status Keeper::start(const Options& chosen) {
       loop, *rooms, *egress, *displays, options.capacity,
       [this](std::uint64_t owner, const wire::Event& event) { control->notify(owner, event); },
       [this](std::uint64_t owner) { return control->connected(owner); });
-  std::optional<uid_t> recorder;  // beside the front's, see below
-  if (root) recorder = options.uid_base + kOuterIds + 1;
+  std::optional<uid_t> recorder;
+  if (root) recorder = own_ids.recorder;
   encoders.emplace(loop, reaper, std::move(encoder_program), recorder);
   control->serve(*sessions, *encoders);
   if (!options.front.empty()) {
