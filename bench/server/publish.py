@@ -14,10 +14,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ROOT / "build/bench/server.json"
+SCALE = ROOT / "build/bench/scale.json"
 PAGE = ROOT / "docs/server-numbers.md"
 README = ROOT / "README.md"
 CHART = ROOT / "docs/server-numbers.svg"
 BEGIN, END = "<!-- numbers: ./dev bench docs -->", "<!-- /numbers -->"
+SCALE_BEGIN, SCALE_END = "<!-- scale: ./dev bench docs -->", "<!-- /scale -->"
 
 Row = dict[str, Any]
 
@@ -124,12 +126,23 @@ def short_table(run: dict[str, Any]) -> str:
     return table(lines, ["Through HTTP", "p50", "p99"]) + "\n" + met + conditions(run) + "\n"
 
 
-def replace_between_markers(path: Path, text: str) -> None:
+def scale_table(run: dict[str, Any]) -> str:
+    lines = []
+    for row in run["rows"]:
+        costs = [f"{row['ms'][stage]:.3f}" for stage in ("front", "keeper", "zygote")]
+        first = row["full_first"]
+        full = f"{row['full_at'][first]:,.0f}/s ({first})"
+        lines.append([row["work"], *costs, full, f"{row['rate_here']:,.0f}/s"])
+    head = ["For", "front ms", "keeper ms", "zygote ms", "First full at", "Rate here"]
+    return table(lines, head)
+
+
+def replace_between_markers(path: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
     old = path.read_text()
-    if old.count(BEGIN) != 1 or old.count(END) != 1:
-        sys.exit(f"{path.relative_to(ROOT)} needs one line '{BEGIN}' and one '{END}'")
-    before, rest = old.split(BEGIN)
-    path.write_text(before + BEGIN + "\n" + text + END + rest.split(END)[1])
+    if old.count(begin) != 1 or old.count(end) != 1:
+        sys.exit(f"{path.relative_to(ROOT)} needs one line '{begin}' and one '{end}'")
+    before, rest = old.split(begin)
+    path.write_text(before + begin + "\n" + text + end + rest.split(end)[1])
 
 
 def draw(run: dict[str, Any]) -> str:
@@ -186,6 +199,12 @@ def draw(run: dict[str, Any]) -> str:
 
 def main() -> None:
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else RUN
+    if SCALE.exists():
+        table_ = scale_table(json.loads(SCALE.read_text()))
+        replace_between_markers(PAGE, table_, SCALE_BEGIN, SCALE_END)
+        print(f"written: {PAGE.relative_to(ROOT)}, where the ceiling is")
+        if not path.exists():
+            return
     if not path.exists():
         sys.exit(f"{path} does not exist: ./dev bench makes it")
     run = json.loads(path.read_text())
