@@ -9,7 +9,7 @@ from typing import NoReturn
 CONTROL, ZYGOTE_FILTER, WORKER_FILTER = 3, 4, 5
 
 
-def main(variant: str, modules: list[str]) -> NoReturn:
+def main(variant: str, modules: list[str], policy: str = "native") -> NoReturn:
     import _vitrine
 
     from . import births
@@ -17,7 +17,7 @@ def main(variant: str, modules: list[str]) -> NoReturn:
     collected = births.collect()
     from . import environ, worker, zygote
 
-    zygote.warm(variant, modules)
+    zygote.warm(variant, modules, policy)
     collected()
     births.begin()
     rehearse = _vitrine.serve_forks(CONTROL, ZYGOTE_FILTER, WORKER_FILTER)

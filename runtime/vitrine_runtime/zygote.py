@@ -27,9 +27,9 @@ LOADED = ("numpy", "pandas")
 CLONE_THREAD = 0x10000
 
 
-def warm(variant: str, modules: Sequence[str] = ()) -> None:
-    """Gets ready to fork workers: "bare", or "loaded" with numpy, pandas and pyplot; and with
-    `modules`, of the operator's environment.
+def warm(variant: str, modules: Sequence[str] = (), policy: str = "native") -> None:
+    """Gets ready to fork workers: "bare", or "loaded" with numpy, pandas and pyplot; with
+    `modules`, of the operator's environment; and with what `policy` needs.
 
     Makes no thread, socket, temporary file or generator of random numbers of its own.
     """
@@ -48,6 +48,9 @@ def warm(variant: str, modules: Sequence[str] = ()) -> None:
         _touch_frames()
     for name in modules:
         _preload(name)
+    if policy == "smolagents":
+        _preload("smolagents.local_python_executor")
+        _preload("vitrine_runtime.policies.agents")
     if "" not in sys.path:
         sys.path.insert(0, "")  # modules that a cell writes into its directory
     sys.argv = [""]
@@ -60,7 +63,7 @@ def warm(variant: str, modules: Sequence[str] = ()) -> None:
 
 
 def _preload(name: str) -> None:
-    """A module that the operator chose. One that cannot be imported is an error; so is one that
+    """A module of the operator's choice, or of a policy. One that cannot be imported is an error; so is one that
     starts threads: they would be missing after the fork, with whatever they had locked."""
     import ctypes
 
@@ -72,7 +75,7 @@ def _preload(name: str) -> None:
 
 def _load_policy() -> None:
     """The modules of the policy `restricted`: 1.4 MB, once for all sessions, and a session of that
-    policy starts as fast as any other. smolagents is 32 MB: its sessions load it themselves."""
+    policy starts as fast as any other. smolagents is 32 MB, and has a zygote of its own."""
     try:
         importlib.import_module("vitrine_runtime.policies.restricted")
     except ModuleNotFoundError as error:

@@ -484,6 +484,7 @@ std::string Keeper::info() const {
     zygote_list +=
         "{\"variant\":" + json_text(to_string(one.flavor.variant)) +
         ",\"environment\":" + json_text(one.flavor.environment) +
+        ",\"policy\":" + json_text(to_string(one.flavor.policy)) +
         ",\"pid\":" + std::to_string(one.pid) + ",\"warm\":" + (one.warm ? "true" : "false") +
         ",\"forks\":" + std::to_string(one.forks) + ",\"alive\":" + std::to_string(one.alive) + "}";
   }

@@ -76,7 +76,8 @@ void Rooms::take(const wire::Create& request, Take taken) {
   }
   const bool ordinary = same_shape(request.limits, kDefaultLimits);
   auto& pool = warm_[index(request.variant)];
-  if (ordinary && request.environment.empty() && !pool.empty()) {
+  const bool plain = flavor_for(request) == Flavor(request.variant);
+  if (ordinary && plain && !pool.empty()) {
     std::unique_ptr<Room> room = std::move(pool.front());
     pool.pop_front();
     room->lifetime = request.lifetime;
@@ -100,6 +101,16 @@ void Rooms::take(const wire::Create& request, Take taken) {
   });
 }
 
+// The zygote of a policy starts when the policy is first asked for. Until it is warm, sessions of that
+// policy come from the ordinary one, and import the policy's interpreter themselves.
+Flavor Rooms::flavor_for(const wire::Create& request) {
+  const Flavor own(request.variant, request.environment, request.policy);
+  const Flavor plain(request.variant, request.environment);
+  if (own == plain || zygotes_.warm(own)) return own;
+  zygotes_.want(own);
+  return plain;
+}
+
 void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse, Source source,
                     Take taken) {
   auto start = std::make_shared<Start>();
@@ -110,6 +121,7 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
   room.shell = shell;
   room.variant = request.variant;
   room.environment = request.environment;
+  room.policy = request.policy;
   room.lifetime = request.lifetime;
 
   if (shell->init_gone)  // its number may be somebody else's by now
@@ -165,7 +177,7 @@ void Rooms::furnish(Shell* shell, const wire::Create& request, Rehearse rehearse
   shell->on_init_gone = [this, start] {
     abandon(start, Error{Code::unavailable, "the shell died while its worker started"});
   };
-  zygotes_.fork(Flavor(request.variant, request.environment), fork, std::move(fds),
+  zygotes_.fork(flavor_for(request), fork, std::move(fds),
                 [this, start](Result<Born> born) { worker_forked(start, std::move(born)); });
 }
 
@@ -490,7 +502,8 @@ void Rooms::refresh(std::unique_ptr<Room> room, Take taken) {
   const wire::Create request{.variant = room->variant,
                              .lifetime = room->lifetime,
                              .limits = shell->limits,
-                             .environment = room->environment};
+                             .environment = room->environment,
+                             .policy = room->policy};
   if (shell->oom) loop_.unwatch(shell->oom.get());
   loop_.cancel(room->oom_timer);
   const int pid = room->worker.pid;

@@ -48,6 +48,7 @@ struct Room {
   Worker worker = {};
   Variant variant = Variant::loaded;
   std::string environment = {};
+  Policy policy = Policy::native;
   Lifetime lifetime = Lifetime::session;
   std::uint64_t oom_kills = 0;  // before this worker
   bool killed_for_memory = false;
@@ -125,6 +126,7 @@ class Rooms {
     bool ready = false;
   };
 
+  Flavor flavor_for(const wire::Create& request);
   void furnish(Shell* shell, const wire::Create& request, Rehearse rehearse, Source source,
                Take taken);
   void worker_forked(const std::shared_ptr<Start>& start, Result<Born> born);

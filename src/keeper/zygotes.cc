@@ -106,7 +106,7 @@ void Zygotes::start(const Flavor& flavor) {
   if (!receive_names(zygote->control.get())) return died(zygote);
   const std::string boot = "from vitrine_runtime import boot; boot.main('" +
                            std::string(warm_name(flavor.variant)) + "', [" + modules_of(flavor) +
-                           "])";
+                           "], '" + std::string(to_string(flavor.policy)) + "')";
   StartZygote request{.argv = {"/usr/bin/python3", "-c", boot},
                       .environment = environment(flavor.variant),
                       .packages = flavor.environment};
@@ -202,9 +202,11 @@ void Zygotes::died(const std::shared_ptr<Zygote>& zygote) {
   if (starting) mine.next.reset();
   if (stopping_ || (!serving && !starting)) return;
   const Flavor flavor = zygote->flavor;
-  log_warning("a zygote (" + std::string(to_string(flavor.variant)) +
-              (flavor.environment.empty() ? "" : " of " + flavor.environment) + ") died" +
-              (starting ? " while it warmed up" : ""));
+  log_warning(
+      "a zygote (" + std::string(to_string(flavor.variant)) +
+      (flavor.environment.empty() ? "" : " of " + flavor.environment) +
+      (flavor.policy == Policy::native ? "" : ", " + std::string(to_string(flavor.policy))) +
+      ") died" + (starting ? " while it warmed up" : ""));
   if (starting && ++mine.failures >= kMaxFailures)
     fail_queue(
         mine,
@@ -217,7 +219,8 @@ void Zygotes::died(const std::shared_ptr<Zygote>& zygote) {
                             ? "check the image: ./dev image --check"
                             : "make it again: vitrine image build --with ... --name " +
                                   flavor.environment});
-  if (!flavor.environment.empty() && mine.failures >= kMaxFailures) {
+  const bool optional = !flavor.environment.empty() || flavor.policy != Policy::native;
+  if (optional && mine.failures >= kMaxFailures) {
     mine.failures = 0;  // started again when somebody asks again
     return;
   }

@@ -162,7 +162,8 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
                                              .limits = spec.limits,
                                              .network = spec.network,
                                              .display = spec.display,
-                                             .environment = spec.environment};
+                                             .environment = spec.environment,
+                                             .policy = spec.policy};
   backend::KeeperReply reply = co_await keeper_.call(request);
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));

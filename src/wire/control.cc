@@ -111,6 +111,7 @@ struct PutRequest {
     put_network(out, r.network);
     put_geometry(out, r.display);
     out.bytes(r.environment);
+    put_enum(out, r.policy);
   }
   void operator()(const End& r) { out.u64(r.session); }
   void operator()(const Interrupt& r) { out.u64(r.session).u64(r.execution); }
@@ -152,6 +153,7 @@ Request get_request(Reader& in, std::uint8_t verb) {
       create.display = get_geometry(in);
       create.environment = in.text();
       if (!create.environment.empty() && !is_environment_name(create.environment)) in.fail();
+      create.policy = get_enum(in, Policy::smolagents);
       return create;
     }
     case 1: return End{in.u64()};

@@ -34,6 +34,7 @@ struct Create {
   std::optional<Network> network = {};  // none = nothing but its own loopback
   Geometry display = {};                // of its screen, which exists once something connects to it
   std::string environment = {};         // model/environment.h; "" = the image alone
+  Policy policy = Policy::native;       // of its code: which zygote has what it needs
 };
 struct End {  // answered when nothing of the session is left
   std::uint64_t session = 0;

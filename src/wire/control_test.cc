@@ -25,7 +25,8 @@ const std::vector<Request> kRequests{
            .limits = kLimits,
            .network = Network{{"example.org", "*.example.net:8443"}},
            .display = {800, 600},
-           .environment = "torch"},
+           .environment = "torch",
+           .policy = Policy::smolagents},
     End{.session = 1},
     Interrupt{.session = 2, .execution = 3},
     AskStack{.session = 4, .execution = 5},
@@ -108,6 +109,7 @@ TEST(ControlRequest, KeepsEveryFieldOfCreate) {
   EXPECT_EQ(create.network, (Network{{"example.org", "*.example.net:8443"}}));
   EXPECT_EQ(create.display, (Geometry{800, 600}));
   EXPECT_EQ(create.environment, "torch");
+  EXPECT_EQ(create.policy, Policy::smolagents);
 }
 
 TEST(ControlRequest, IsRefusedWithWhatIsNoEnvironment) {

@@ -110,10 +110,12 @@ class Keeper:
         env: dict[str, str] | None = None,
         seed: int | None = None,
         network: Sequence[str] = (),
+        policy: str = "native",
     ) -> Session:
         body = bytes([wire.VARIANTS[variant], wire.LIFETIMES[lifetime]])
         body += (limits or wire.Limits()).encode() + wire.rules(network) + wire.display()
         body += wire.blob("")  # no environment
+        body += bytes([wire.POLICIES[policy]])
         reader, fds = self.call(wire.CREATE, body)
         session = Session(self, reader.number("Q"), fds)
         session.source = reader.choice(wire.SOURCES)

@@ -35,6 +35,7 @@ MAX_MESSAGE = {
 
 VARIANTS = {"bare": 0, "loaded": 1, "seeded": 2}
 LIFETIMES = {"session": 0, "one_shot": 1, "service": 2}
+POLICIES = {"native": 0, "restricted": 1, "smolagents": 2}
 SOURCES = ("warm", "forked", "built")
 CAUSES = ("exited", "signalled", "oom", "timeout", "killed")
 CODES = (

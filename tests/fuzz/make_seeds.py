@@ -133,7 +133,7 @@ LIMITS = pack("<QIIQQQQ", 512 << 20, 1000, 64, 256 << 20, 1 << 20, 30_000, 1_800
 ONE, TWO, THREE = pack("<Q", 1), pack("<Q", 2), pack("<Q", 3)
 REQUESTS = {
     "create": b"\x01\0" + LIMITS + pack("<I", 1) + text(b"a.org:80") + pack("<II", 800, 600)
-    + text(b""),
+    + text(b"") + b"\x02",
     "end": ONE, "interrupt": ONE + TWO, "ask_stack": ONE + TWO,
     "watch": ONE + TWO + THREE, "unwatch": ONE + TWO, "kill": ONE, "reset": ONE + b"\x01",
     "list": b"", "attach": ONE, "ask_usage": ONE, "info": b"",

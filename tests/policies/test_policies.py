@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from served import Server, Session
+from served import Server, Session, until
 
 BALL = """
 from dataclasses import dataclass
@@ -348,3 +348,32 @@ def test_smolagents_prints_as_it_goes(agents: Session) -> None:
 
     assert execution["stdout"] == "0\n1\n2\n"
     assert outcome(execution) == ("exception", 1, True)
+
+
+# -- what a policy brings along is loaded once
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    one = Server("--pool", "1")
+    with one.must_end_cleanly():
+        yield one
+
+
+def test_sessions_of_smolagents_come_from_a_zygote_of_their_own(own_server: Server) -> None:
+    server = own_server
+
+    def zygote() -> dict[str, Any]:
+        found = [z for z in server.info()["zygotes"] if z["policy"] == "smolagents"]
+        return dict(found[0]) if found else {"warm": False}
+
+    assert not zygote()["warm"], "nobody has asked for it"
+    first = server.create(policy="smolagents").run("1 + 1")
+    assert until(lambda: zygote()["warm"])
+    second = server.create(policy="smolagents").run("1 + 1")
+
+    assert zygote()["forks"] == 1
+    assert first["results"] == second["results"] == [{"text/plain": "2"}]
+    assert second["usage"]["cpu_ms"] < first["usage"]["cpu_ms"] / 3
+    assert server.create().value("1 + 1") == "2"
+    assert zygote()["forks"] == 1, "others do not come from it"
