@@ -2,6 +2,7 @@
 // vitrine-keeper: wires the parts together and waits.
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -187,6 +188,9 @@ Status Keeper::choose_ids() {
   Result<HostIds> ids = read_host_ids(options.uid_base);
   if (!ids) return std::move(ids.error());
   own_ids = *ids;
+  // The mounts that the builder is given are cloned, which only the owner of a mount namespace may. Without
+  // one of our own the builder opens them by their names, and says what it cannot reach.
+  if (own_ids.outer.first != options.uid_base) (void)::unshare(CLONE_NEWNS);
   const PoolConfig& pool = options.pool;
   std::uint64_t wanted = std::uint64_t{options.capacity} + pool.shells + pool.recycled;
   for (std::uint32_t workers : pool.workers) wanted += workers;
