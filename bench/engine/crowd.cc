@@ -8,7 +8,7 @@
 
 namespace vitrine::bench {
 
-using backend::Clock;
+using control::Clock;
 
 namespace {
 
@@ -39,11 +39,11 @@ Result<double> Crowd::grow(std::size_t count) {
     std::ranges::sort(present_);
   }
   const auto start = Clock::now();
-  backend::Caller& caller = keeper_.caller();
+  control::Caller& caller = keeper_.caller();
   while (channels_.size() < count) {
-    Result<backend::Channel> channel = caller.create({.variant = Variant::loaded});
+    Result<control::Channel> channel = caller.create({.variant = Variant::loaded});
     if (!channel) return std::move(channel.error());
-    Result<backend::Execution> execution = backend::run(
+    Result<control::Execution> execution = control::run(
         caller, *channel, 1, {.code = kTrivial.session, .stdin_bytes = {}, .environment = {}});
     if (!execution) return std::move(execution.error());
     channels_.push_back(std::move(*channel));
@@ -69,10 +69,10 @@ Result<CrowdMemory> Crowd::measure() const {
 }
 
 Result<double> Crowd::end_all() {
-  backend::Caller& caller = keeper_.caller();
+  control::Caller& caller = keeper_.caller();
   const auto start = Clock::now();
   std::vector<std::uint32_t> numbers;
-  for (const backend::Channel& channel : channels_) {
+  for (const control::Channel& channel : channels_) {
     Result<std::uint32_t> number = caller.start(wire::End{channel.session()});
     while (!number && number.error().code == Code::over_limit) {  // it is busy with the others
       if (Status s = caller.pump(); !s) return std::move(s.error());
@@ -82,7 +82,7 @@ Result<double> Crowd::end_all() {
     numbers.push_back(*number);
   }
   for (std::uint32_t number : numbers)
-    if (Result<backend::Answer> answer = caller.finish(number); !answer)
+    if (Result<control::Answer> answer = caller.finish(number); !answer)
       return std::move(answer.error());
   channels_.clear();
   return milliseconds_since(start) / 1000;

@@ -37,7 +37,7 @@ class Crowd {
 
  private:
   KeeperProcess& keeper_;
-  std::vector<backend::Channel> channels_;
+  std::vector<control::Channel> channels_;
   std::vector<int> present_;  // processes there before
   Memory before_;
   Holdings held_;

@@ -35,7 +35,7 @@ class Bench {
       : options_(options), scratch_(std::move(scratch)) {}
 
   Status run() {
-    started_ = backend::Clock::now();
+    started_ = control::Clock::now();
     cpu_before_ = machine_cpu();
     if (Status s = rounds(); !s) return s;
     if (!options_.only.empty()) return ok();
@@ -146,7 +146,7 @@ class Bench {
   const Options& options_;
   std::string scratch_;
   Findings findings_;
-  backend::Clock::time_point started_;
+  control::Clock::time_point started_;
   CpuTime cpu_before_;
 };
 

@@ -25,15 +25,15 @@ Result<double> faults_of_raw_fork(RawFork& server) {
 }
 
 Result<double> faults_of_session(KeeperProcess& keeper, const wire::Create& request) {
-  backend::Caller& caller = keeper.caller();
-  Result<backend::Channel> channel = caller.create(request);
+  control::Caller& caller = keeper.caller();
+  Result<control::Channel> channel = caller.create(request);
   if (!channel) return std::move(channel.error());
-  backend::Execution last;
+  control::Execution last;
   for (std::uint64_t id : {1, 2}) {
     const wire::Execute cell{.code = id == 1 ? kTrivial.session : "int(" + std::string(kAsk) + ")",
                              .stdin_bytes = {},
                              .environment = {}};
-    Result<backend::Execution> execution = backend::run(caller, *channel, id, cell);
+    Result<control::Execution> execution = control::run(caller, *channel, id, cell);
     if (!execution) return std::move(execution.error());
     last = std::move(*execution);
   }

@@ -33,10 +33,10 @@ Result<KeeperProcess> KeeperProcess::start(const KeeperSetup& setup) {
   keeper.process_ = std::move(*process);
   pipe->second.reset();
   char line[256];
-  if (!backend::wait_readable({pipe->first.get()}, backend::Clock::now() + kReadyTime) ||
+  if (!control::wait_readable({pipe->first.get()}, control::Clock::now() + kReadyTime) ||
       ::read(pipe->first.get(), line, sizeof line) <= 0)
     return Error{Code::unavailable, "the keeper did not become ready", "", "see its log above"};
-  Result<backend::Engine> engine = backend::Engine::connect(control);
+  Result<control::Engine> engine = control::Engine::connect(control);
   if (!engine) return std::move(engine.error());
   keeper.caller_.emplace(std::move(*engine));
   Result<Pools> pools = keeper.pools();
@@ -66,8 +66,8 @@ Result<KeeperProcess::Pools> KeeperProcess::pools() {
 }
 
 Status KeeperProcess::settle() {
-  const auto until = backend::Clock::now() + kSettleTime;
-  while (backend::Clock::now() < until) {
+  const auto until = control::Clock::now() + kSettleTime;
+  while (control::Clock::now() < until) {
     Result<Pools> now = pools();
     if (!now) return std::move(now.error());
     if (now->bare >= full_.bare && now->loaded >= full_.loaded && now->empty >= full_.empty)

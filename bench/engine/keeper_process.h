@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/blocking.h"
+#include "control/blocking.h"
 #include "engine/process.h"
 
 namespace vitrine::bench {
@@ -26,7 +26,7 @@ class KeeperProcess {
   int pid() const { return process_.pid(); }
   const std::string& name() const { return setup_.name; }
   const std::string& directory() const { return setup_.directory; }
-  backend::Caller& caller() { return *caller_; }
+  control::Caller& caller() { return *caller_; }
 
   // Waits until the pools hold what they should and nothing is being built.
   Status settle();
@@ -44,7 +44,7 @@ class KeeperProcess {
 
   KeeperSetup setup_;
   Process process_;
-  std::optional<backend::Caller> caller_;
+  std::optional<control::Caller> caller_;
   Pools full_;
 };
 

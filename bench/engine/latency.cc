@@ -5,7 +5,7 @@
 
 namespace vitrine::bench {
 
-using backend::Clock;
+using control::Clock;
 
 const Cell kTrivial{"1+1", "_ = 1+1", "2"};
 const Cell kNumpy{"import numpy as np\nint(np.arange(10).sum())",
@@ -78,14 +78,14 @@ Result<BurstTimes> time_raw_burst(RawFork& server, const Cell& cell, std::uint32
 
 Result<CreateTimes> time_create(KeeperProcess& keeper, const wire::Create& request,
                                 const Cell& cell) {
-  backend::Caller& caller = keeper.caller();
+  control::Caller& caller = keeper.caller();
   CreateTimes times;
   const auto start = Clock::now();
-  Result<backend::Channel> channel = caller.create(request);
+  Result<control::Channel> channel = caller.create(request);
   if (!channel) return std::move(channel.error());
   times.opened = milliseconds_since(start);
   times.source = channel->source();
-  Result<backend::Execution> execution = backend::run(
+  Result<control::Execution> execution = control::run(
       caller, *channel, 1, {.code = cell.session, .stdin_bytes = {}, .environment = {}});
   if (!execution) return std::move(execution.error());
   times.result = milliseconds_since(start);
@@ -98,8 +98,8 @@ Result<CreateTimes> time_create(KeeperProcess& keeper, const wire::Create& reque
 
 Result<BurstTimes> time_burst(KeeperProcess& keeper, const wire::Create& request, const Cell& cell,
                               std::uint32_t count) {
-  backend::Engine& engine = keeper.caller().engine();
-  std::vector<backend::Channel> channels;
+  control::Engine& engine = keeper.caller().engine();
+  std::vector<control::Channel> channels;
   std::vector<bool> finished;
   BurstTimes times;
   const auto start = Clock::now();
@@ -109,13 +109,13 @@ Result<BurstTimes> time_burst(KeeperProcess& keeper, const wire::Create& request
     std::vector<int> waited{engine.fd()};
     for (std::size_t i = 0; i < channels.size(); ++i)
       if (!finished[i]) waited.push_back(channels[i].socket());
-    if (!backend::wait_readable(waited, start + std::chrono::seconds(30)))
+    if (!control::wait_readable(waited, start + std::chrono::seconds(30)))
       return Error{Code::timed_out, "a burst did not come to its end"};
     for (;;) {
-      Result<std::optional<backend::FromKeeper>> got = engine.receive();
+      Result<std::optional<control::FromKeeper>> got = engine.receive();
       if (!got) return std::move(got.error());
       if (!*got) break;
-      auto* answer = std::get_if<backend::Answer>(&**got);
+      auto* answer = std::get_if<control::Answer>(&**got);
       if (answer == nullptr) return Error{Code::internal, "a session of a burst died"};
       if (!answer->opened) return std::get<Error>(answer->reply);
       channels.emplace_back(std::move(*answer->opened));
@@ -135,22 +135,22 @@ Result<BurstTimes> time_burst(KeeperProcess& keeper, const wire::Create& request
     }
   }
   times.whole = times.each.back();
-  for (backend::Channel& channel : channels)
+  for (control::Channel& channel : channels)
     if (Status s = keeper.caller().end(channel.session()); !s) return std::move(s.error());
   return times;
 }
 
 Result<std::vector<double>> time_executions(KeeperProcess& keeper, const Cell& cell, int count) {
-  backend::Caller& caller = keeper.caller();
-  Result<backend::Channel> channel = caller.create({.variant = Variant::loaded});
+  control::Caller& caller = keeper.caller();
+  Result<control::Channel> channel = caller.create({.variant = Variant::loaded});
   if (!channel) return std::move(channel.error());
   std::vector<double> times;
   constexpr int kFirst = 5;
   const wire::Execute execute{.code = cell.session, .stdin_bytes = {}, .environment = {}};
   for (int i = 0; i < count + kFirst; ++i) {
     const auto start = Clock::now();
-    Result<backend::Execution> execution =
-        backend::run(caller, *channel, static_cast<std::uint64_t>(i) + 1, execute);
+    Result<control::Execution> execution =
+        control::run(caller, *channel, static_cast<std::uint64_t>(i) + 1, execute);
     if (!execution) return std::move(execution.error());
     if (i >= kFirst) times.push_back(milliseconds_since(start));
     if (Status s = check_result(execution->messages, cell); !s) return std::move(s.error());

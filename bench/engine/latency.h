@@ -50,6 +50,6 @@ Result<std::vector<double>> time_executions(KeeperProcess& keeper, const Cell& c
 // The text of the first result that has one.
 Result<std::string> plain_result(const std::vector<wire::Message>& messages);
 
-double milliseconds_since(backend::Clock::time_point start);
+double milliseconds_since(control::Clock::time_point start);
 
 }  // namespace vitrine::bench

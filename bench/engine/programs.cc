@@ -21,7 +21,7 @@ Result<double> time_program(Start what) {
   Result<FdPair> pipe = make_pipe();
   if (!pipe) return std::move(pipe.error());
   what.fds = {{pipe->second.get(), 1}};
-  const auto start = backend::Clock::now();
+  const auto start = control::Clock::now();
   Result<Process> process = bench::start(what);
   if (!process) return std::move(process.error());
   pipe->second.reset();
@@ -97,7 +97,7 @@ Result<std::string> Peers::line() {
       return line;
     }
     char buffer[4096];
-    if (!backend::wait_readable({answers_.get()}, backend::Clock::now() + kPatience))
+    if (!control::wait_readable({answers_.get()}, control::Clock::now() + kPatience))
       return Error{Code::timed_out, "a peer does not answer"};
     const ssize_t got = ::read(answers_.get(), buffer, sizeof buffer);
     if (got <= 0) return Error{Code::unavailable, "peers.py is gone"};

@@ -8,7 +8,7 @@
 
 namespace vitrine::bench {
 
-using backend::Clock;
+using control::Clock;
 
 Result<Rate> rate_of_raw_forks(RawFork& server, const Cell& cell, std::chrono::milliseconds time) {
   Rate rate;
@@ -66,7 +66,7 @@ class Clients {
   struct Client {
     std::uint32_t number = 0;  // of the request it waits for
     Clock::time_point begun{};
-    std::optional<backend::Channel> channel;
+    std::optional<control::Channel> channel;
     bool ending = false;
   };
 
@@ -96,10 +96,10 @@ class Clients {
 
   Status read_keeper(Clock::time_point until, std::uint64_t least) {
     for (;;) {
-      Result<std::optional<backend::FromKeeper>> got = engine_.receive();
+      Result<std::optional<control::FromKeeper>> got = engine_.receive();
       if (!got) return std::move(got.error());
       if (!*got) return ok();
-      auto* answer = std::get_if<backend::Answer>(&**got);
+      auto* answer = std::get_if<control::Answer>(&**got);
       if (answer == nullptr) continue;  // a death that we asked for
       if (auto* error = std::get_if<Error>(&answer->reply)) return std::move(*error);
       for (Client& client : clients_) {
@@ -132,7 +132,7 @@ class Clients {
     return ok();
   }
 
-  backend::Engine& engine_;
+  control::Engine& engine_;
   wire::Create request_;
   wire::Execute execute_;
   std::array<Client, kConcurrent> clients_;

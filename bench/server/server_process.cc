@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "backend/blocking.h"
+#include "control/blocking.h"
 
 namespace vitrine::bench {
 
@@ -53,7 +53,7 @@ Result<ServerProcess> ServerProcess::start(const ServerSetup& setup) {
   server.process_ = std::move(*process);
   pipe->second.reset();
   char line[256] = {};
-  if (!backend::wait_readable({pipe->first.get()}, backend::Clock::now() + kReadyTime) ||
+  if (!control::wait_readable({pipe->first.get()}, control::Clock::now() + kReadyTime) ||
       ::read(pipe->first.get(), line, sizeof line - 1) <= 0)
     return Error{Code::unavailable, "the server did not become ready: " + text_of(log)};
   const std::string said = line;

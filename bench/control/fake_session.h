@@ -5,10 +5,10 @@
 #include <optional>
 #include <string_view>
 
-#include "backend/channel.h"
 #include "base/packet.h"
+#include "control/channel.h"
 
-namespace vitrine::backend {
+namespace vitrine::bench::control {
 
 struct FakeSession {
   FakeSession() {
@@ -55,4 +55,4 @@ struct FakeSession {
   wire::Assembler assembler{wire::Assembler::Direction::from_client};
 };
 
-}  // namespace vitrine::backend
+}  // namespace vitrine::bench::control

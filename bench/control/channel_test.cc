@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/channel.h"
+#include "control/channel.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -7,9 +7,9 @@
 
 #include <cstring>
 
-#include "backend/fake_session.h"
+#include "control/fake_session.h"
 
-namespace vitrine::backend {
+namespace vitrine::bench::control {
 namespace {
 
 TEST(Channel, SendsWhatTheWorkerUnderstands) {
@@ -174,4 +174,4 @@ TEST(Channel, KnowsAStreamThatHasEnded) {
 }
 
 }  // namespace
-}  // namespace vitrine::backend
+}  // namespace vitrine::bench::control

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/blocking.h"
+#include "control/blocking.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "backend/fake_session.h"
+#include "control/fake_session.h"
 
-namespace vitrine::backend {
+namespace vitrine::bench::control {
 namespace {
 
 using std::chrono::milliseconds;
@@ -159,4 +159,4 @@ TEST_F(BlockingTest, WatchesAnExecutionOnlyWhenAskedTo) {
 }
 
 }  // namespace
-}  // namespace vitrine::backend
+}  // namespace vitrine::bench::control

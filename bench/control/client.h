@@ -2,7 +2,7 @@
 // The keeper as its client sees it: requests out, answers and events in.
 //
 // Nothing here waits, except connect(): watch fd() for reading and call receive() until it has
-// nothing. A caller with time to wait uses backend/blocking.h.
+// nothing. A caller with time to wait uses control/blocking.h.
 //
 // Ownership: one connection; sessions it created belong to it until somebody else attaches.
 // Threading: one thread (or strand) at a time.
@@ -18,7 +18,7 @@
 #include "base/fd.h"
 #include "wire/control.h"
 
-namespace vitrine::backend {
+namespace vitrine::bench::control {
 
 // What comes with wire::Opened: the session is ours to talk to.
 struct Handover {
@@ -63,4 +63,4 @@ class Engine {
   std::uint32_t last_number_ = 0;
 };
 
-}  // namespace vitrine::backend
+}  // namespace vitrine::bench::control

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/engine.h"
+#include "control/client.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -9,7 +9,7 @@
 
 #include "base/packet.h"
 
-namespace vitrine::backend {
+namespace vitrine::bench::control {
 
 namespace {
 
@@ -73,4 +73,4 @@ Result<std::optional<FromKeeper>> Engine::receive() {
   return std::optional<FromKeeper>(std::move(answer));
 }
 
-}  // namespace vitrine::backend
+}  // namespace vitrine::bench::control

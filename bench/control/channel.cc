@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/channel.h"
+#include "control/channel.h"
 
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -10,7 +10,7 @@
 #include <array>
 #include <cerrno>
 
-namespace vitrine::backend {
+namespace vitrine::bench::control {
 
 namespace {
 
@@ -152,4 +152,4 @@ bool Channel::ended(Stream stream) const {
   return ::poll(&polled, 1, 0) > 0 && (polled.revents & POLLIN) == 0;
 }
 
-}  // namespace vitrine::backend
+}  // namespace vitrine::bench::control

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/engine.h"
+#include "control/client.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 
 #include "base/packet.h"
 
-namespace vitrine::backend {
+namespace vitrine::bench::control {
 namespace {
 
 // The keeper's end of the socket, in the hands of the test.
@@ -127,4 +127,4 @@ TEST(EngineConnect, NamesARemedyWhenNobodyListens) {
 }
 
 }  // namespace
-}  // namespace vitrine::backend
+}  // namespace vitrine::bench::control

@@ -17,11 +17,11 @@
 #include <string>
 #include <string_view>
 
-#include "backend/engine.h"
+#include "control/client.h"
 #include "wire/frame.h"
 #include "wire/messages.h"
 
-namespace vitrine::backend {
+namespace vitrine::bench::control {
 
 enum class Stream { out, err };
 
@@ -76,4 +76,4 @@ class Channel {
   wire::Assembler assembler_{wire::Assembler::Direction::from_worker};
 };
 
-}  // namespace vitrine::backend
+}  // namespace vitrine::bench::control

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for what backend/engine.h and backend/channel.h deliver, for callers that have a thread to
+// Waiting for what control/client.h and control/channel.h deliver, for callers that have a thread to
 // spend: benchmarks, tools, tests.
 //
 // Waits are bounded by a deadline (`timed_out`). They can look for a while before they sleep; that
@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "backend/channel.h"
-#include "backend/engine.h"
+#include "control/channel.h"
+#include "control/client.h"
 
-namespace vitrine::backend {
+namespace vitrine::bench::control {
 
 using Clock = std::chrono::steady_clock;
 
@@ -85,4 +85,4 @@ Result<Execution> run(Caller& caller, Channel& channel, std::uint64_t id,
 // Waits until one of the descriptors is readable, or until the deadline: false.
 bool wait_readable(const std::vector<int>& fds, Clock::time_point until);
 
-}  // namespace vitrine::backend
+}  // namespace vitrine::bench::control

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/blocking.h"
+#include "control/blocking.h"
 
 #include <poll.h>
 
 #include <algorithm>
 #include <cerrno>
 
-namespace vitrine::backend {
+namespace vitrine::bench::control {
 
 namespace {
 
@@ -238,4 +238,4 @@ Result<Execution> run(Caller& caller, Channel& channel, std::uint64_t id,
   return execution;
 }
 
-}  // namespace vitrine::backend
+}  // namespace vitrine::bench::control
