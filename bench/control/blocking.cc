@@ -10,19 +10,19 @@ namespace vitrine::bench::control {
 
 namespace {
 
-Error out_of_patience() { return Error{Code::timed_out, "no answer came in time"}; }
+Error timed_out_error() { return Error{Code::timed_out, "no answer came in time"}; }
 
 std::uint64_t session_of(const wire::Event& event) {
   return std::visit([](const auto& one) { return one.session; }, event);
 }
 
-// Looks again and again for a moment, then sleeps until a descriptor is readable.
+// Polls without sleeping for WaitOptions::spin, then sleeps until a descriptor is readable.
 class Waiter {
  public:
-  explicit Waiter(const Patience& patience)
-      : spin_until_(Clock::now() + patience.spin), until_(Clock::now() + patience.most) {}
+  explicit Waiter(const WaitOptions& wait)
+      : spin_until_(Clock::now() + wait.spin), until_(Clock::now() + wait.most) {}
 
-  // False when patience is at its end. `fds` is only asked when it comes to sleeping.
+  // False once the time is up. `fds` is called only before it sleeps.
   template <class Fds>
   bool wait(const Fds& fds) {
     return spinning() || wait_readable(fds(), until_);
@@ -59,9 +59,9 @@ bool wait_readable(const std::vector<int>& fds, Clock::time_point until) {
   }
 }
 
-Status Caller::pump() {
+Status BlockingClient::pump() {
   for (;;) {
-    Result<std::optional<FromKeeper>> got = engine_.receive();
+    Result<std::optional<FromKeeper>> got = client_.receive();
     if (!got) return std::move(got.error());
     if (!*got) return ok();
     if (auto* event = std::get_if<wire::Event>(&**got)) events_.push_back(std::move(*event));
@@ -69,8 +69,8 @@ Status Caller::pump() {
   }
 }
 
-Result<Answer> Caller::finish(std::uint32_t number) {
-  Waiter waiter(patience_);
+Result<Answer> BlockingClient::finish(std::uint32_t number) {
+  Waiter waiter(wait_);
   for (;;) {
     if (Status s = pump(); !s) return std::move(s.error());
     auto found = std::ranges::find(answers_, number, &Answer::number);
@@ -80,47 +80,47 @@ Result<Answer> Caller::finish(std::uint32_t number) {
       if (auto* error = std::get_if<Error>(&answer.reply)) return std::move(*error);
       return answer;
     }
-    if (!waiter.wait([this] { return std::vector{engine_.fd()}; })) return out_of_patience();
+    if (!waiter.wait([this] { return std::vector{client_.fd()}; })) return timed_out_error();
   }
 }
 
-Result<Answer> Caller::call(const wire::Request& request) {
+Result<Answer> BlockingClient::call(const wire::Request& request) {
   Result<std::uint32_t> number = start(request);
   if (!number) return std::move(number.error());
   return finish(*number);
 }
 
-Result<Channel> Caller::open(const wire::Request& request) {
+Result<Channel> BlockingClient::open(const wire::Request& request) {
   Result<Answer> answer = call(request);
   if (!answer) return std::move(answer.error());
   if (!answer->opened) return Error{Code::internal, "the keeper opened nothing"};
   return Channel(std::move(*answer->opened));
 }
 
-Result<Channel> Caller::create(const wire::Create& request) { return open(request); }
-Result<Channel> Caller::reset(const wire::Reset& request) { return open(request); }
+Result<Channel> BlockingClient::create(const wire::Create& request) { return open(request); }
+Result<Channel> BlockingClient::reset(const wire::Reset& request) { return open(request); }
 
-Result<Channel> Caller::attach(std::uint64_t session) {
+Result<Channel> BlockingClient::attach(std::uint64_t session) {
   Result<Channel> channel = open(wire::Attach{session});
   if (channel)
     if (Status s = channel->resume(); !s) return std::move(s.error());
   return channel;
 }
 
-Status Caller::end(std::uint64_t session) {
+Status BlockingClient::end(std::uint64_t session) {
   Result<Answer> answer = call(wire::End{session});
   if (!answer) return std::move(answer.error());
   return ok();
 }
 
-Result<std::string> Caller::info() {
+Result<std::string> BlockingClient::info() {
   Result<Answer> answer = call(wire::Info{});
   if (!answer) return std::move(answer.error());
   if (auto* told = std::get_if<wire::Told>(&answer->reply)) return std::move(told->json);
   return Error{Code::internal, "the keeper did not tell"};
 }
 
-std::optional<wire::Event> Caller::take_event(std::uint64_t session) {
+std::optional<wire::Event> BlockingClient::take_event(std::uint64_t session) {
   auto found = std::ranges::find(events_, session, session_of);
   if (found == events_.end()) return std::nullopt;
   wire::Event event = std::move(*found);
@@ -133,13 +133,13 @@ namespace {
 // Drives one execution; the parts that a caller with its own loop would do in callbacks.
 class Run {
  public:
-  Run(Caller& caller, Channel& channel, std::uint64_t id, const Bounds& bounds)
-      : caller_(caller), channel_(channel), bounds_(bounds), room_(bounds.message_bytes) {
+  Run(BlockingClient& client, Channel& channel, std::uint64_t id, const Bounds& bounds)
+      : client_(client), channel_(channel), bounds_(bounds), room_(bounds.message_bytes) {
     execution_.id = id;
   }
 
   Result<Execution> to_the_end() {
-    Waiter waiter(caller_.patience());
+    Waiter waiter(client_.wait_options());
     while (!execution_.finished && !execution_.death) {
       if (Status s = channel_.flush(); !s && s.error().code != Code::unavailable)
         return std::move(s.error());
@@ -149,7 +149,7 @@ class Run {
       if (Status s = drain(); !s) return std::move(s.error());
       if (Status s = read_events(); !s) return std::move(s.error());
       if (execution_.death) break;
-      if (!waiter.wait([this] { return waited(); })) return out_of_patience();
+      if (!waiter.wait([this] { return waited(); })) return timed_out_error();
     }
     if (Status s = drain(); !s) return std::move(s.error());
     return std::move(execution_);
@@ -184,8 +184,8 @@ class Run {
   }
 
   Status read_events() {
-    if (Status s = caller_.pump(); !s) return s;
-    while (std::optional<wire::Event> event = caller_.take_event(channel_.session())) {
+    if (Status s = client_.pump(); !s) return s;
+    while (std::optional<wire::Event> event = client_.take_event(channel_.session())) {
       if (const auto* died = std::get_if<wire::Died>(&*event)) execution_.death = died->death;
       if (const auto* late = std::get_if<wire::TimedOut>(&*event))
         execution_.timed_out = execution_.timed_out || late->execution == execution_.id;
@@ -203,14 +203,14 @@ class Run {
 
   // Not what would be "readable" for ever because its other end is gone.
   std::vector<int> waited() const {
-    std::vector<int> fds{caller_.engine().fd()};
+    std::vector<int> fds{client_.control().fd()};
     if (!gone_) fds.push_back(channel_.socket());
     for (Stream stream : {Stream::out, Stream::err})
       if (!gone_ && !channel_.ended(stream)) fds.push_back(channel_.pipe(stream));
     return fds;
   }
 
-  Caller& caller_;
+  BlockingClient& client_;
   Channel& channel_;
   const Bounds& bounds_;
   std::size_t room_;
@@ -220,7 +220,7 @@ class Run {
 
 }  // namespace
 
-Result<Execution> run(Caller& caller, Channel& channel, std::uint64_t id,
+Result<Execution> run(BlockingClient& client, Channel& channel, std::uint64_t id,
                       const wire::Execute& request, const Bounds& bounds) {
   const bool watched = bounds.time.count() > 0;
   // If the worker is gone already, the keeper knows why.
@@ -228,12 +228,12 @@ Result<Execution> run(Caller& caller, Channel& channel, std::uint64_t id,
     return std::move(s.error());
   if (watched) {
     const auto most = static_cast<std::uint64_t>(bounds.time.count());
-    if (Status s = caller.engine().post(wire::Watch{channel.session(), id, most}); !s)
+    if (Status s = client.control().post(wire::Watch{channel.session(), id, most}); !s)
       return std::move(s.error());
   }
-  Result<Execution> execution = Run(caller, channel, id, bounds).to_the_end();
+  Result<Execution> execution = Run(client, channel, id, bounds).to_the_end();
   if (watched && execution && !execution->death)
-    if (Status s = caller.engine().post(wire::Unwatch{channel.session(), id}); !s)
+    if (Status s = client.control().post(wire::Unwatch{channel.session(), id}); !s)
       return std::move(s.error());
   return execution;
 }

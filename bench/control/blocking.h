@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for what control/client.h and control/channel.h deliver, for callers that have a thread to
-// spend: benchmarks, tools, tests.
+// Blocking calls on top of control/client.h and control/channel.h.
 //
-// Waits are bounded by a deadline (`timed_out`). They can look for a while before they sleep; that
-// pays only with a core to spare, since the one that looks keeps the one that answers waiting.
+// Every wait has a deadline (`timed_out`). A wait can poll for a while before it sleeps; that pays
+// only with a spare core, because the polling thread keeps the answering one off the processor.
 #pragma once
 
 #include <chrono>
@@ -20,20 +19,20 @@ namespace vitrine::bench::control {
 
 using Clock = std::chrono::steady_clock;
 
-struct Patience {
+struct WaitOptions {
   std::chrono::milliseconds most{30'000};
   std::chrono::microseconds spin{0};
 };
 
-// An Engine one can ask and wait for. What arrives meanwhile for others is kept.
-class Caller {
+// A ControlClient whose requests can be waited for. Answers and events for others are kept.
+class BlockingClient {
  public:
-  explicit Caller(Engine engine, Patience patience = {})
-      : engine_(std::move(engine)), patience_(patience) {}
+  explicit BlockingClient(ControlClient client, WaitOptions wait = {})
+      : client_(std::move(client)), wait_(wait) {}
 
   // The keeper's Error, if that is its answer.
   Result<Answer> call(const wire::Request& request);
-  Result<std::uint32_t> start(const wire::Request& request) { return engine_.send(request); }
+  Result<std::uint32_t> start(const wire::Request& request) { return client_.send(request); }
   Result<Answer> finish(std::uint32_t number);
 
   Result<Channel> create(const wire::Create& request);
@@ -47,14 +46,14 @@ class Caller {
   // Reads what has come, without waiting.
   Status pump();
 
-  Engine& engine() { return engine_; }
-  const Patience& patience() const { return patience_; }
+  ControlClient& control() { return client_; }
+  const WaitOptions& wait_options() const { return wait_; }
 
  private:
   Result<Channel> open(const wire::Request& request);
 
-  Engine engine_;
-  Patience patience_;
+  ControlClient client_;
+  WaitOptions wait_;
   std::deque<Answer> answers_;
   std::deque<wire::Event> events_;
 };
@@ -79,7 +78,7 @@ struct Bounds {
 };
 
 // Runs one execution to its end. Asks for input are answered with end of file.
-Result<Execution> run(Caller& caller, Channel& channel, std::uint64_t id,
+Result<Execution> run(BlockingClient& client, Channel& channel, std::uint64_t id,
                       const wire::Execute& request, const Bounds& bounds = {});
 
 // Waits until one of the descriptors is readable, or until the deadline: false.

@@ -18,7 +18,7 @@ class BlockingTest : public testing::Test {
  protected:
   BlockingTest() {
     Result<FdPair> pair = make_socketpair();
-    caller.emplace(Engine(std::move(pair->first)), Patience{.most = milliseconds(200)});
+    client.emplace(ControlClient(std::move(pair->first)), WaitOptions{.most = milliseconds(200)});
     keeper = std::move(pair->second);
   }
 
@@ -26,28 +26,28 @@ class BlockingTest : public testing::Test {
     ASSERT_TRUE(send_packet(keeper.get(), encode_event(event)));
   }
 
-  std::optional<Caller> caller;
+  std::optional<BlockingClient> client;
   Fd keeper;
   FakeSession session;
 };
 
 TEST_F(BlockingTest, KeepsAnswersThatComeInAnotherOrder) {
-  Result<std::uint32_t> first = caller->start(wire::List{});
-  Result<std::uint32_t> second = caller->start(wire::Info{});
+  Result<std::uint32_t> first = client->start(wire::List{});
+  Result<std::uint32_t> second = client->start(wire::Info{});
   ASSERT_TRUE(first && second);
   ASSERT_TRUE(send_packet(keeper.get(), wire::encode_reply(*second, wire::Told{"{}"})));
   ASSERT_TRUE(send_packet(keeper.get(), wire::encode_reply(*first, wire::Listed{})));
 
-  Result<Answer> listed = caller->finish(*first);
-  Result<Answer> told = caller->finish(*second);
+  Result<Answer> listed = client->finish(*first);
+  Result<Answer> told = client->finish(*second);
 
   ASSERT_TRUE(listed && told);
   EXPECT_TRUE(std::holds_alternative<wire::Listed>(listed->reply));
   EXPECT_EQ(std::get<wire::Told>(told->reply).json, "{}");
 }
 
-TEST_F(BlockingTest, LosesPatienceWithASilentKeeper) {
-  Result<std::string> info = caller->info();
+TEST_F(BlockingTest, TimesOutOnASilentKeeper) {
+  Result<std::string> info = client->info();
 
   ASSERT_FALSE(info);
   EXPECT_EQ(info.error().code, Code::timed_out);
@@ -59,7 +59,7 @@ TEST_F(BlockingTest, RunsAnExecutionToItsEnd) {
   session.say(wire::Type::note, 1, 0, "a note");
   session.say(wire::Type::finished, 1, 1, wire::Finished{.exit_code = 0}.encode());
 
-  Result<Execution> execution = run(*caller, *session.channel, 1, kCell);
+  Result<Execution> execution = run(*client, *session.channel, 1, kCell);
 
   ASSERT_TRUE(execution);
   ASSERT_TRUE(execution->finished);
@@ -74,7 +74,7 @@ TEST_F(BlockingTest, IgnoresLateWordsOfAnEarlierExecution) {
   session.say(wire::Type::finished, 1, 0, wire::Finished{.exit_code = 1}.encode());
   session.say(wire::Type::finished, 2, 0, wire::Finished{.exit_code = 0}.encode());
 
-  Result<Execution> execution = run(*caller, *session.channel, 2, kCell);
+  Result<Execution> execution = run(*client, *session.channel, 2, kCell);
 
   ASSERT_TRUE(execution && execution->finished);
   EXPECT_EQ(execution->finished->exit_code, 0);
@@ -87,7 +87,7 @@ TEST_F(BlockingTest, AsksTheKeeperWhyAWorkerIsGone) {
   session.err.reset();
   tell(wire::Died{.session = 1, .death = {.cause = Cause::oom, .code = 9}});
 
-  Result<Execution> execution = run(*caller, *session.channel, 1, kCell);
+  Result<Execution> execution = run(*client, *session.channel, 1, kCell);
 
   ASSERT_TRUE(execution);
   EXPECT_FALSE(execution->finished);
@@ -102,7 +102,7 @@ TEST_F(BlockingTest, ReportsADeathInTheMiddle) {
   tell(wire::Died{.session = 2, .death = {.cause = Cause::exited, .code = 3}});
   tell(wire::Died{.session = 1, .death = {.cause = Cause::timeout, .code = 9}});
 
-  Result<Execution> execution = run(*caller, *session.channel, 1, kCell);
+  Result<Execution> execution = run(*client, *session.channel, 1, kCell);
 
   ASSERT_TRUE(execution);
   EXPECT_FALSE(execution->finished);
@@ -110,14 +110,14 @@ TEST_F(BlockingTest, ReportsADeathInTheMiddle) {
   EXPECT_EQ(execution->death->cause, Cause::timeout);
   EXPECT_TRUE(execution->timed_out);
   EXPECT_EQ(execution->messages.size(), 1u);
-  EXPECT_TRUE(caller->take_event(2)) << "the other session's death is kept for it";
+  EXPECT_TRUE(client->take_event(2)) << "the other session's death is kept for it";
 }
 
 TEST_F(BlockingTest, AnswersAQuestionWithEndOfFile) {
   session.say(wire::Type::input_request, 1, 0, wire::InputRequest{.prompt = "name?"}.encode());
   session.say(wire::Type::finished, 1, 1, wire::Finished{}.encode());
 
-  ASSERT_TRUE(run(*caller, *session.channel, 1, kCell));
+  ASSERT_TRUE(run(*client, *session.channel, 1, kCell));
 
   EXPECT_EQ(session.heard()->type, wire::Type::execute);
   std::optional<wire::Message> input = session.heard();
@@ -130,7 +130,7 @@ TEST_F(BlockingTest, DropsMessagesBeyondItsBounds) {
     session.say(wire::Type::note, 1, i, std::string(1000, 'x'));
   session.say(wire::Type::finished, 1, 20, wire::Finished{}.encode());
 
-  Result<Execution> execution = run(*caller, *session.channel, 1, kCell, {.message_bytes = 5000});
+  Result<Execution> execution = run(*client, *session.channel, 1, kCell, {.message_bytes = 5000});
 
   ASSERT_TRUE(execution && execution->finished);
   EXPECT_TRUE(execution->messages_dropped);
@@ -140,7 +140,7 @@ TEST_F(BlockingTest, DropsMessagesBeyondItsBounds) {
 TEST_F(BlockingTest, GivesUpOnAWorkerThatLies) {
   session.say(wire::Type::finished, 1, 0, "no such payload");
 
-  Result<Execution> execution = run(*caller, *session.channel, 1, kCell);
+  Result<Execution> execution = run(*client, *session.channel, 1, kCell);
 
   ASSERT_FALSE(execution);
   EXPECT_EQ(execution.error().code, Code::invalid_argument);
@@ -149,7 +149,7 @@ TEST_F(BlockingTest, GivesUpOnAWorkerThatLies) {
 TEST_F(BlockingTest, WatchesAnExecutionOnlyWhenAskedTo) {
   session.say(wire::Type::finished, 1, 0, wire::Finished{}.encode());
 
-  ASSERT_TRUE(run(*caller, *session.channel, 1, kCell, {.time = milliseconds(500)}));
+  ASSERT_TRUE(run(*client, *session.channel, 1, kCell, {.time = milliseconds(500)}));
 
   Result<Packet> watch = receive_packet(keeper.get(), wire::kMaxControl, 0, Wait::dont);
   Result<Packet> unwatch = receive_packet(keeper.get(), wire::kMaxControl, 0, Wait::dont);

@@ -17,7 +17,7 @@ constexpr int kHandoverFds = 3;
 
 }  // namespace
 
-Result<Engine> Engine::connect(const std::string& path) {
+Result<ControlClient> ControlClient::connect(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
@@ -32,10 +32,10 @@ Result<Engine> Engine::connect(const std::string& path) {
                  .message = "no keeper answers",
                  .detail = std::strerror(errno),
                  .remedy = "start vitrine-keeper and give its --control path"};
-  return Engine(std::move(socket));
+  return ControlClient(std::move(socket));
 }
 
-Result<std::uint32_t> Engine::send(const wire::Request& request) {
+Result<std::uint32_t> ControlClient::send(const wire::Request& request) {
   const std::uint32_t number = last_number_ == UINT32_MAX ? 1 : last_number_ + 1;
   if (Status s = send_packet(fd(), wire::encode_request(number, request), {}, Wait::dont); !s)
     return std::move(s.error());
@@ -43,11 +43,11 @@ Result<std::uint32_t> Engine::send(const wire::Request& request) {
   return number;
 }
 
-Status Engine::post(const wire::Request& request) {
+Status ControlClient::post(const wire::Request& request) {
   return send_packet(fd(), wire::encode_request(0, request), {}, Wait::dont);
 }
 
-Result<std::optional<FromKeeper>> Engine::receive() {
+Result<std::optional<FromKeeper>> ControlClient::receive() {
   Result<Packet> packet = receive_packet(fd(), wire::kMaxControl, kMaxPacketFds, Wait::dont);
   if (!packet && packet.error().code == Code::timed_out) return std::optional<FromKeeper>{};
   if (!packet && packet.error().code == Code::unavailable)

@@ -40,11 +40,11 @@ struct Answer {
 
 using FromKeeper = std::variant<Answer, wire::Event>;
 
-class Engine {
+class ControlClient {
  public:
   // `unavailable` with a remedy when no keeper listens there.
-  static Result<Engine> connect(const std::string& path);
-  explicit Engine(Fd socket) : socket_(std::move(socket)) {}
+  static Result<ControlClient> connect(const std::string& path);
+  explicit ControlClient(Fd socket) : socket_(std::move(socket)) {}
 
   int fd() const { return socket_.get(); }
 

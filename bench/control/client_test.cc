@@ -11,11 +11,11 @@ namespace vitrine::bench::control {
 namespace {
 
 // The keeper's end of the socket, in the hands of the test.
-class EngineTest : public testing::Test {
+class ControlClientTest : public testing::Test {
  protected:
-  EngineTest() {
+  ControlClientTest() {
     Result<FdPair> pair = make_socketpair();
-    engine.emplace(std::move(pair->first));
+    client.emplace(std::move(pair->first));
     keeper = std::move(pair->second);
   }
 
@@ -24,13 +24,13 @@ class EngineTest : public testing::Test {
     return *wire::decode_request(packet->bytes);
   }
 
-  std::optional<Engine> engine;
+  std::optional<ControlClient> client;
   Fd keeper;
 };
 
-TEST_F(EngineTest, NumbersRequestsAndNeverUsesZero) {
-  Result<std::uint32_t> first = engine->send(wire::List{});
-  Result<std::uint32_t> second = engine->send(wire::End{.session = 7});
+TEST_F(ControlClientTest, NumbersRequestsAndNeverUsesZero) {
+  Result<std::uint32_t> first = client->send(wire::List{});
+  Result<std::uint32_t> second = client->send(wire::End{.session = 7});
 
   ASSERT_TRUE(first && second);
   EXPECT_NE(*first, 0u);
@@ -41,26 +41,26 @@ TEST_F(EngineTest, NumbersRequestsAndNeverUsesZero) {
   EXPECT_EQ(std::get<wire::End>(end.request).session, 7u);
 }
 
-TEST_F(EngineTest, PostsWithoutAskingForAnAnswer) {
-  ASSERT_TRUE(engine->post(wire::Unwatch{.session = 1, .execution = 2}));
+TEST_F(ControlClientTest, PostsWithoutAskingForAnAnswer) {
+  ASSERT_TRUE(client->post(wire::Unwatch{.session = 1, .execution = 2}));
 
   EXPECT_EQ(asked().number, 0u);
 }
 
-TEST_F(EngineTest, HasNothingWhileTheKeeperIsSilent) {
-  Result<std::optional<FromKeeper>> nothing = engine->receive();
+TEST_F(ControlClientTest, HasNothingWhileTheKeeperIsSilent) {
+  Result<std::optional<FromKeeper>> nothing = client->receive();
 
   ASSERT_TRUE(nothing);
   EXPECT_FALSE(*nothing);
 }
 
-TEST_F(EngineTest, GivesTheDescriptorsOfAnOpenedSession) {
+TEST_F(ControlClientTest, GivesTheDescriptorsOfAnOpenedSession) {
   Result<FdPair> pipe = make_pipe();
   const std::vector<int> fds(3, pipe->first.get());
   const std::string reply = wire::encode_reply(9, wire::Opened{.session = 5});
   ASSERT_TRUE(send_packet(keeper.get(), reply, fds));
 
-  Result<std::optional<FromKeeper>> got = engine->receive();
+  Result<std::optional<FromKeeper>> got = client->receive();
 
   ASSERT_TRUE(got && *got);
   const Answer& answer = std::get<Answer>(**got);
@@ -70,23 +70,23 @@ TEST_F(EngineTest, GivesTheDescriptorsOfAnOpenedSession) {
   EXPECT_TRUE(answer.opened->socket && answer.opened->out && answer.opened->err);
 }
 
-TEST_F(EngineTest, RefusesAnOpenedSessionWithoutItsDescriptors) {
+TEST_F(ControlClientTest, RefusesAnOpenedSessionWithoutItsDescriptors) {
   ASSERT_TRUE(send_packet(keeper.get(), wire::encode_reply(9, wire::Opened{.session = 5})));
 
-  Result<std::optional<FromKeeper>> got = engine->receive();
+  Result<std::optional<FromKeeper>> got = client->receive();
 
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, Code::invalid_argument);
 }
 
-TEST_F(EngineTest, PassesErrorsAndEventsOn) {
+TEST_F(ControlClientTest, PassesErrorsAndEventsOn) {
   const Error full{.code = Code::unavailable, .message = "full", .remedy = "wait"};
   ASSERT_TRUE(send_packet(keeper.get(), wire::encode_reply(3, full)));
   const wire::Died died{.session = 4, .death = {.cause = Cause::oom, .code = 9}};
   ASSERT_TRUE(send_packet(keeper.get(), wire::encode_event(died)));
 
-  Result<std::optional<FromKeeper>> error = engine->receive();
-  Result<std::optional<FromKeeper>> event = engine->receive();
+  Result<std::optional<FromKeeper>> error = client->receive();
+  Result<std::optional<FromKeeper>> event = client->receive();
 
   ASSERT_TRUE(error && *error && event && *event);
   EXPECT_EQ(std::get<Error>(std::get<Answer>(**error).reply).message, "full");
@@ -95,35 +95,35 @@ TEST_F(EngineTest, PassesErrorsAndEventsOn) {
   EXPECT_EQ(told.death.cause, Cause::oom);
 }
 
-TEST_F(EngineTest, RefusesNonsense) {
+TEST_F(ControlClientTest, RefusesNonsense) {
   ASSERT_TRUE(send_packet(keeper.get(), "\xff nonsense"));
 
-  EXPECT_FALSE(engine->receive());
+  EXPECT_FALSE(client->receive());
 }
 
-TEST_F(EngineTest, SaysWhenTheKeeperIsGone) {
+TEST_F(ControlClientTest, SaysWhenTheKeeperIsGone) {
   keeper.reset();
 
-  Result<std::optional<FromKeeper>> got = engine->receive();
+  Result<std::optional<FromKeeper>> got = client->receive();
 
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, Code::unavailable);
 }
 
-TEST_F(EngineTest, NeverWaitsForAKeeperThatDoesNotRead) {
+TEST_F(ControlClientTest, NeverWaitsForAKeeperThatDoesNotRead) {
   Code code = Code::internal;
   for (int i = 0; i < 100'000 && code == Code::internal; ++i)
-    if (Result<std::uint32_t> sent = engine->send(wire::List{}); !sent) code = sent.error().code;
+    if (Result<std::uint32_t> sent = client->send(wire::List{}); !sent) code = sent.error().code;
 
   EXPECT_EQ(code, Code::over_limit);
 }
 
 TEST(EngineConnect, NamesARemedyWhenNobodyListens) {
-  Result<Engine> engine = Engine::connect("/nonexistent/control");
+  Result<ControlClient> client = ControlClient::connect("/nonexistent/control");
 
-  ASSERT_FALSE(engine);
-  EXPECT_EQ(engine.error().code, Code::unavailable);
-  EXPECT_FALSE(engine.error().remedy.empty());
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().code, Code::unavailable);
+  EXPECT_FALSE(client.error().remedy.empty());
 }
 
 }  // namespace

@@ -39,12 +39,12 @@ Result<double> Crowd::grow(std::size_t count) {
     std::ranges::sort(present_);
   }
   const auto start = Clock::now();
-  control::Caller& caller = keeper_.caller();
+  control::BlockingClient& client = keeper_.client();
   while (channels_.size() < count) {
-    Result<control::Channel> channel = caller.create({.variant = Variant::loaded});
+    Result<control::Channel> channel = client.create({.variant = Variant::loaded});
     if (!channel) return std::move(channel.error());
     Result<control::Execution> execution = control::run(
-        caller, *channel, 1, {.code = kTrivial.session, .stdin_bytes = {}, .environment = {}});
+        client, *channel, 1, {.code = kTrivial.session, .stdin_bytes = {}, .environment = {}});
     if (!execution) return std::move(execution.error());
     channels_.push_back(std::move(*channel));
   }
@@ -69,20 +69,20 @@ Result<CrowdMemory> Crowd::measure() const {
 }
 
 Result<double> Crowd::end_all() {
-  control::Caller& caller = keeper_.caller();
+  control::BlockingClient& client = keeper_.client();
   const auto start = Clock::now();
   std::vector<std::uint32_t> numbers;
   for (const control::Channel& channel : channels_) {
-    Result<std::uint32_t> number = caller.start(wire::End{channel.session()});
+    Result<std::uint32_t> number = client.start(wire::End{channel.session()});
     while (!number && number.error().code == Code::over_limit) {  // it is busy with the others
-      if (Status s = caller.pump(); !s) return std::move(s.error());
-      number = caller.start(wire::End{channel.session()});
+      if (Status s = client.pump(); !s) return std::move(s.error());
+      number = client.start(wire::End{channel.session()});
     }
     if (!number) return std::move(number.error());
     numbers.push_back(*number);
   }
   for (std::uint32_t number : numbers)
-    if (Result<control::Answer> answer = caller.finish(number); !answer)
+    if (Result<control::Answer> answer = client.finish(number); !answer)
       return std::move(answer.error());
   channels_.clear();
   return milliseconds_since(start) / 1000;

@@ -25,19 +25,19 @@ Result<double> faults_of_raw_fork(RawFork& server) {
 }
 
 Result<double> faults_of_session(KeeperProcess& keeper, const wire::Create& request) {
-  control::Caller& caller = keeper.caller();
-  Result<control::Channel> channel = caller.create(request);
+  control::BlockingClient& client = keeper.client();
+  Result<control::Channel> channel = client.create(request);
   if (!channel) return std::move(channel.error());
   control::Execution last;
   for (std::uint64_t id : {1, 2}) {
     const wire::Execute cell{.code = id == 1 ? kTrivial.session : "int(" + std::string(kAsk) + ")",
                              .stdin_bytes = {},
                              .environment = {}};
-    Result<control::Execution> execution = control::run(caller, *channel, id, cell);
+    Result<control::Execution> execution = control::run(client, *channel, id, cell);
     if (!execution) return std::move(execution.error());
     last = std::move(*execution);
   }
-  if (Status s = caller.end(channel->session()); !s) return std::move(s.error());
+  if (Status s = client.end(channel->session()); !s) return std::move(s.error());
   Result<std::string> text = plain_result(last.messages);
   if (!text) return std::move(text.error());
   return std::strtod(text->c_str(), nullptr);

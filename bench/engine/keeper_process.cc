@@ -36,9 +36,9 @@ Result<KeeperProcess> KeeperProcess::start(const KeeperSetup& setup) {
   if (!control::wait_readable({pipe->first.get()}, control::Clock::now() + kReadyTime) ||
       ::read(pipe->first.get(), line, sizeof line) <= 0)
     return Error{Code::unavailable, "the keeper did not become ready", "", "see its log above"};
-  Result<control::Engine> engine = control::Engine::connect(control);
-  if (!engine) return std::move(engine.error());
-  keeper.caller_.emplace(std::move(*engine));
+  Result<control::ControlClient> client = control::ControlClient::connect(control);
+  if (!client) return std::move(client.error());
+  keeper.client_.emplace(std::move(*client));
   Result<Pools> pools = keeper.pools();
   if (!pools) return std::move(pools.error());
   keeper.full_ = *pools;
@@ -46,7 +46,7 @@ Result<KeeperProcess> KeeperProcess::start(const KeeperSetup& setup) {
 }
 
 Result<long> KeeperProcess::told(const std::string& name) {
-  Result<std::string> info = caller_->info();
+  Result<std::string> info = client_->info();
   if (!info) return std::move(info.error());
   const std::string key = "\"" + name + "\":";
   const auto at = info->find(key);
@@ -78,7 +78,7 @@ Status KeeperProcess::settle() {
 }
 
 Status KeeperProcess::stop() {
-  caller_.reset();
+  client_.reset();
   if (const int status = process_.stop(); status != 0)
     return Error{Code::internal, "the keeper ended with wait status " + std::to_string(status)};
   if (std::filesystem::exists(setup_.directory + "/control"))

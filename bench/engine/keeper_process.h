@@ -26,7 +26,7 @@ class KeeperProcess {
   int pid() const { return process_.pid(); }
   const std::string& name() const { return setup_.name; }
   const std::string& directory() const { return setup_.directory; }
-  control::Caller& caller() { return *caller_; }
+  control::BlockingClient& client() { return *client_; }
 
   // Waits until the pools hold what they should and nothing is being built.
   Status settle();
@@ -44,7 +44,7 @@ class KeeperProcess {
 
   KeeperSetup setup_;
   Process process_;
-  std::optional<control::Caller> caller_;
+  std::optional<control::BlockingClient> client_;
   Pools full_;
 };
 

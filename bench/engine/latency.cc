@@ -78,41 +78,41 @@ Result<BurstTimes> time_raw_burst(RawFork& server, const Cell& cell, std::uint32
 
 Result<CreateTimes> time_create(KeeperProcess& keeper, const wire::Create& request,
                                 const Cell& cell) {
-  control::Caller& caller = keeper.caller();
+  control::BlockingClient& client = keeper.client();
   CreateTimes times;
   const auto start = Clock::now();
-  Result<control::Channel> channel = caller.create(request);
+  Result<control::Channel> channel = client.create(request);
   if (!channel) return std::move(channel.error());
   times.opened = milliseconds_since(start);
   times.source = channel->source();
   Result<control::Execution> execution = control::run(
-      caller, *channel, 1, {.code = cell.session, .stdin_bytes = {}, .environment = {}});
+      client, *channel, 1, {.code = cell.session, .stdin_bytes = {}, .environment = {}});
   if (!execution) return std::move(execution.error());
   times.result = milliseconds_since(start);
   if (Status s = check_result(execution->messages, cell); !s) return std::move(s.error());
   const auto ending = Clock::now();
-  if (Status s = caller.end(channel->session()); !s) return std::move(s.error());
+  if (Status s = client.end(channel->session()); !s) return std::move(s.error());
   times.ended = milliseconds_since(ending);
   return times;
 }
 
 Result<BurstTimes> time_burst(KeeperProcess& keeper, const wire::Create& request, const Cell& cell,
                               std::uint32_t count) {
-  control::Engine& engine = keeper.caller().engine();
+  control::ControlClient& client = keeper.client().control();
   std::vector<control::Channel> channels;
   std::vector<bool> finished;
   BurstTimes times;
   const auto start = Clock::now();
   for (std::uint32_t i = 0; i < count; ++i)
-    if (Result<std::uint32_t> sent = engine.send(request); !sent) return std::move(sent.error());
+    if (Result<std::uint32_t> sent = client.send(request); !sent) return std::move(sent.error());
   while (times.each.size() < count) {
-    std::vector<int> waited{engine.fd()};
+    std::vector<int> waited{client.fd()};
     for (std::size_t i = 0; i < channels.size(); ++i)
       if (!finished[i]) waited.push_back(channels[i].socket());
     if (!control::wait_readable(waited, start + std::chrono::seconds(30)))
       return Error{Code::timed_out, "a burst did not come to its end"};
     for (;;) {
-      Result<std::optional<control::FromKeeper>> got = engine.receive();
+      Result<std::optional<control::FromKeeper>> got = client.receive();
       if (!got) return std::move(got.error());
       if (!*got) break;
       auto* answer = std::get_if<control::Answer>(&**got);
@@ -136,13 +136,13 @@ Result<BurstTimes> time_burst(KeeperProcess& keeper, const wire::Create& request
   }
   times.whole = times.each.back();
   for (control::Channel& channel : channels)
-    if (Status s = keeper.caller().end(channel.session()); !s) return std::move(s.error());
+    if (Status s = keeper.client().end(channel.session()); !s) return std::move(s.error());
   return times;
 }
 
 Result<std::vector<double>> time_executions(KeeperProcess& keeper, const Cell& cell, int count) {
-  control::Caller& caller = keeper.caller();
-  Result<control::Channel> channel = caller.create({.variant = Variant::loaded});
+  control::BlockingClient& client = keeper.client();
+  Result<control::Channel> channel = client.create({.variant = Variant::loaded});
   if (!channel) return std::move(channel.error());
   std::vector<double> times;
   constexpr int kFirst = 5;
@@ -150,12 +150,12 @@ Result<std::vector<double>> time_executions(KeeperProcess& keeper, const Cell& c
   for (int i = 0; i < count + kFirst; ++i) {
     const auto start = Clock::now();
     Result<control::Execution> execution =
-        control::run(caller, *channel, static_cast<std::uint64_t>(i) + 1, execute);
+        control::run(client, *channel, static_cast<std::uint64_t>(i) + 1, execute);
     if (!execution) return std::move(execution.error());
     if (i >= kFirst) times.push_back(milliseconds_since(start));
     if (Status s = check_result(execution->messages, cell); !s) return std::move(s.error());
   }
-  if (Status s = caller.end(channel->session()); !s) return std::move(s.error());
+  if (Status s = client.end(channel->session()); !s) return std::move(s.error());
   return times;
 }
 

@@ -43,7 +43,7 @@ namespace {
 class Clients {
  public:
   Clients(KeeperProcess& keeper, const wire::Create& request, const Cell& cell)
-      : engine_(keeper.caller().engine()),
+      : control_(keeper.client().control()),
         request_(request),
         execute_{.code = cell.session, .stdin_bytes = {}, .environment = {}} {}
 
@@ -78,7 +78,7 @@ class Clients {
   }
 
   Status ask(Client& client, const wire::Request& request) {
-    Result<std::uint32_t> number = engine_.send(request);
+    Result<std::uint32_t> number = control_.send(request);
     if (!number) return std::move(number.error());
     client.number = *number;
     return ok();
@@ -87,7 +87,7 @@ class Clients {
   bool wait() {
     std::array<pollfd, kConcurrent + 1> polled;
     std::size_t count = 0;
-    polled[count++] = {.fd = engine_.fd(), .events = POLLIN, .revents = 0};
+    polled[count++] = {.fd = control_.fd(), .events = POLLIN, .revents = 0};
     for (const Client& client : clients_)
       if (client.channel && !client.ending)
         polled[count++] = {.fd = client.channel->socket(), .events = POLLIN, .revents = 0};
@@ -96,7 +96,7 @@ class Clients {
 
   Status read_keeper(Clock::time_point until, std::uint64_t least) {
     for (;;) {
-      Result<std::optional<control::FromKeeper>> got = engine_.receive();
+      Result<std::optional<control::FromKeeper>> got = control_.receive();
       if (!got) return std::move(got.error());
       if (!*got) return ok();
       auto* answer = std::get_if<control::Answer>(&**got);
@@ -132,7 +132,7 @@ class Clients {
     return ok();
   }
 
-  control::Engine& engine_;
+  control::ControlClient& control_;
   wire::Create request_;
   wire::Execute execute_;
   std::array<Client, kConcurrent> clients_;
