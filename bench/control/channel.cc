@@ -10,6 +10,8 @@
 #include <array>
 #include <cerrno>
 
+#include "wire/message_frames.h"
+
 namespace vitrine::bench::control {
 
 namespace {
@@ -49,26 +51,16 @@ Status Channel::send(wire::Type type, std::uint64_t execution, std::string_view 
     return Error{.code = Code::over_limit,
                  .message = "the " + std::string(wire::to_string(type)) + " message is too long",
                  .remedy = "send less than " + std::to_string(wire::max_message(type)) + " bytes"};
-  std::uint32_t sequence = 0;
-  std::size_t done = 0;
-  do {
-    const std::string_view part = payload.substr(done, wire::kMaxPayload);
-    done += part.size();
-    const bool last = done == payload.size();
-    const wire::Frame frame{.type = type,
-                            .flags = static_cast<std::uint8_t>((last ? 0 : wire::kMore) |
-                                                               (sequence == 0 ? 0 : wire::kRest)),
-                            .execution = execution,
-                            .sequence = sequence++,
-                            .payload = part};
+  for (wire::MessageFrames frames(type, execution, payload); frames.any();) {
+    const wire::Frame frame = frames.next();
     if (outbox_.empty()) {
       const auto header = wire::encode_header(frame);
-      Result<Sent> sent = send_now(socket(), {header.data(), header.size()}, part);
+      Result<Sent> sent = send_now(socket(), {header.data(), header.size()}, frame.payload);
       if (!sent) return std::move(sent.error());
       if (*sent == Sent::whole) continue;
     }
     outbox_.push_back(wire::encode_frame(frame));
-  } while (done < payload.size());
+  }
   return ok();
 }
 

@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/packet.h"
+#include "wire/message_frames.h"
 
 namespace vitrine::session {
 
@@ -24,16 +25,8 @@ WorkerSocket::WorkerSocket(asio::any_io_executor executor, Fd socket, Line line)
 }
 
 void WorkerSocket::send(wire::Type type, std::uint64_t number, std::string_view payload) {
-  std::uint32_t sequence = 0;
-  std::size_t done = 0;
-  do {
-    const std::string_view part = payload.substr(done, wire::kMaxPayload);
-    const bool last = done + part.size() == payload.size();
-    const auto flags =
-        static_cast<std::uint8_t>((last ? 0 : wire::kMore) | (done == 0 ? 0 : wire::kRest));
-    unsent_.push_back(wire::encode_frame({type, flags, number, sequence++, part}));
-    done += part.size();
-  } while (done < payload.size());
+  for (wire::MessageFrames frames(type, number, payload); frames.any();)
+    unsent_.push_back(wire::encode_frame(frames.next()));
   if (flushing_) return;
   // The usual case goes out at once.
   while (!unsent_.empty() && send_packet(socket_.native_handle(), unsent_.front(), {}, Wait::dont))

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "wire/message_frames.h"
 #include "wire/messages.h"
 
 namespace vitrine::zygote {
@@ -121,18 +122,13 @@ Status Channel::send(wire::Type type, std::uint64_t execution, std::string_view 
     return Error{Code::over_limit, "the message is too long"};
   const std::lock_guard lock(sending_);
   if (execution != execution_) return ok();
-  std::size_t done = 0;
-  do {
-    const std::string_view part = payload.substr(done, wire::kMaxPayload);
-    const bool last = done + part.size() == payload.size();
-    const auto flags =
-        static_cast<std::uint8_t>((last ? 0 : wire::kMore) | (done == 0 ? 0 : wire::kRest));
-    sent_.push_back({type, flags, std::string(part)});
-    const wire::Frame frame{type, flags, execution, sequence_++, part};
+  for (wire::MessageFrames frames(type, execution, payload, sequence_); frames.any();) {
+    const wire::Frame frame = frames.next();
+    sequence_ = frame.sequence + 1;
+    sent_.push_back({type, frame.flags, std::string(frame.payload)});
     if (when == When::now || !keep_waiting(frame))
       if (Status s = send_frame(frame); !s) return s;
-    done += part.size();
-  } while (done < payload.size());
+  }
   return ok();
 }
 
