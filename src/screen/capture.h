@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "base/fd.h"
-#include "screen/desk.h"
+#include "screen/window_manager.h"
 #include "wire/screen.h"
 
 namespace vitrine::screen {

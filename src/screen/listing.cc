@@ -81,7 +81,7 @@ std::string clean_title(std::string_view bytes, bool is_utf8_string) {
   return title;
 }
 
-w::Windows list_windows(const X& x, const Desk& desk) {
+w::Windows list_windows(const X& x, const WindowManager& window_manager) {
   w::Windows list;
   const Reply<xcb_query_tree_reply_t> tree(
       xcb_query_tree_reply(x, xcb_query_tree(x, x.root()), nullptr));
@@ -103,7 +103,7 @@ w::Windows list_windows(const X& x, const Desk& desk) {
     const Reply<xcb_get_geometry_reply_t> geometry(
         xcb_get_geometry_reply(x, asked[i].geometry, nullptr));
     if (!attributes || !geometry || attributes->_class != XCB_WINDOW_CLASS_INPUT_OUTPUT ||
-        asked[i].window == desk.own_window())
+        asked[i].window == window_manager.own_window())
       continue;
     w::Window window;
     window.id = asked[i].window;
@@ -128,7 +128,7 @@ w::Windows list_windows(const X& x, const Desk& desk) {
   list.windows.insert(list.windows.end(), unmapped.begin(), unmapped.end());
   std::vector<AskedNames> names;
   for (const w::Window& window : list.windows) names.push_back(ask_names(x, window.id));
-  const xcb_window_t active = desk.active();
+  const xcb_window_t active = window_manager.active();
   for (std::size_t i = 0; i < list.windows.size(); ++i) {
     fill_names(x, names[i], list.windows[i]);
     list.windows[i].active = active != 0 && list.windows[i].id == active;

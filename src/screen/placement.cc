@@ -24,10 +24,10 @@ Rect clamp(const Rect& rect) {
           std::clamp(rect.width, 1, kMaxSize), std::clamp(rect.height, 1, kMaxSize)};
 }
 
-Rect place(const Wish& wish, const Rect& screen, const std::vector<Rect>& others) {
-  const Rect wanted = clamp(wish.rect);
-  if (wish.positioned && overlap(wanted, screen)) return wanted;
-  const Rect around = wish.parent && overlap(*wish.parent, screen) ? *wish.parent : screen;
+Rect place(const PlacementHint& hint, const Rect& screen, const std::vector<Rect>& others) {
+  const Rect wanted = clamp(hint.rect);
+  if (hint.positioned && overlap(wanted, screen)) return wanted;
+  const Rect around = hint.parent && overlap(*hint.parent, screen) ? *hint.parent : screen;
   Rect placed = wanted;
   for (int i = 0; i < kMaxCascade; ++i) {
     placed.x = around.x + (around.width - wanted.width) / 2 + i * kStep;
@@ -35,7 +35,7 @@ Rect place(const Wish& wish, const Rect& screen, const std::vector<Rect>& others
     placed.x = keep_inside(placed.x, wanted.width, screen.width);
     placed.y = keep_inside(placed.y, wanted.height, screen.height);
     const auto same_corner = [&](const Rect& r) { return r.x == placed.x && r.y == placed.y; };
-    if (wish.parent || std::ranges::none_of(others, same_corner)) break;
+    if (hint.parent || std::ranges::none_of(others, same_corner)) break;
   }
   return placed;
 }

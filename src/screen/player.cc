@@ -23,14 +23,14 @@ void fake(const X& x, std::uint8_t type, std::uint8_t detail, int to_x = 0, int 
 }  // namespace
 
 bool Player::play(Clock::time_point now) {
-  if (!busy_ || rests(now)) return false;
+  if (!busy_ || paused(now)) return false;
   pinged_.reset();
-  for (int i = 0; i < kStepsInATurn && !steps_.empty() && !rests(now); ++i) {
+  for (int i = 0; i < kStepsInATurn && !steps_.empty() && !paused(now); ++i) {
     const Step step = steps_.front();
     steps_.pop_front();
     apply(step, now);
   }
-  if (!steps_.empty() || rests(now)) return false;
+  if (!steps_.empty() || paused(now)) return false;
   x_.round_trip();
   busy_ = false;
   return true;
@@ -41,8 +41,8 @@ std::optional<Clock::time_point> Player::wakes() const {
   return resumes_;
 }
 
-bool Player::rests(Clock::time_point now) const {
-  return now < resumes_ && !(pinged_ && desk_.ponged() == *pinged_);
+bool Player::paused(Clock::time_point now) const {
+  return now < resumes_ && !(pinged_ && window_manager_.ponged() == *pinged_);
 }
 
 // Neighbours at once: every request makes every program read the whole keyboard anew.
@@ -62,23 +62,23 @@ void Player::remap(const Remap& first) {
 void Player::apply(const Step& step, Clock::time_point now) {
   if (const auto* to = std::get_if<MoveTo>(&step)) {
     fake(x_, XCB_MOTION_NOTIFY, 0, to->x, to->y);
-  } else if (const auto* press = std::get_if<Press>(&step)) {
-    if (press->down && press->button <= 3) desk_.pressed();
+  } else if (const auto* press = std::get_if<ButtonEvent>(&step)) {
+    if (press->down && press->button <= 3) window_manager_.pressed();
     fake(x_, press->down ? XCB_BUTTON_PRESS : XCB_BUTTON_RELEASE, press->button);
-  } else if (const auto* strike = std::get_if<Strike>(&step)) {
-    if (strike->down) ++struck_;
+  } else if (const auto* strike = std::get_if<KeyEvent>(&step)) {
+    if (strike->down) ++keys_since_wait_;
     fake(x_, strike->down ? XCB_KEY_PRESS : XCB_KEY_RELEASE, strike->keycode);
   } else if (const auto* remap = std::get_if<Remap>(&step)) {
     this->remap(*remap);
-  } else if (const auto* rest = std::get_if<Rest>(&step)) {
+  } else if (const auto* rest = std::get_if<Pause>(&step)) {
     resumes_ = now + std::chrono::milliseconds(rest->milliseconds);
-  } else if (std::holds_alternative<CatchUp>(step)) {
-    pinged_ = desk_.ping();
-    const auto blind = kBlindCatchUp + kBlindKey * std::min(struck_, 300);
+  } else if (std::holds_alternative<WaitForProgram>(step)) {
+    pinged_ = window_manager_.ping();
+    const auto blind = kBlindCatchUp + kBlindKey * std::min(keys_since_wait_, 300);
     resumes_ = now + (pinged_ ? kMaxCatchUp : blind);
-    struck_ = 0;
+    keys_since_wait_ = 0;
   } else if (const auto* close = std::get_if<AskToClose>(&step)) {
-    desk_.close(close->window);
+    window_manager_.close(close->window);
   }
 }
 
@@ -94,10 +94,10 @@ void read_keymap(const X& x, Keymap& keymap) {
               std::vector<Keysym>(keysyms, keysyms + length));
 }
 
-Screen read_screen(const X& x, const Desk& desk) {
+Screen read_screen(const X& x, const WindowManager& window_manager) {
   const Reply<xcb_query_pointer_reply_t> pointer(
       xcb_query_pointer_reply(x, xcb_query_pointer(x, x.root()), nullptr));
-  return {desk.screen().width, desk.screen().height,
+  return {window_manager.screen().width, window_manager.screen().height,
           pointer && (pointer->mask & XCB_MOD_MASK_LOCK) != 0};
 }
 

@@ -38,9 +38,9 @@ class Writer {
   Complaint operator()(const w::Click& click) {
     if (Complaint no = go(click.at)) return no;
     for (int i = 0; i < click.count; ++i) {
-      if (i > 0) add(Rest{kBetweenClicks});
+      if (i > 0) add(Pause{kBetweenClicks});
       press(click.button, true);
-      add(Rest{kButtonHeld});
+      add(Pause{kButtonHeld});
       press(click.button, false);
     }
     return {};
@@ -50,11 +50,11 @@ class Writer {
     if (Complaint no = inside(drag.to)) return no;
     press(drag.button, true);
     for (int i = 1; i <= drag.steps; ++i) {
-      add(Rest{kDragStep});
+      add(Pause{kDragStep});
       add(MoveTo{drag.from.x + (drag.to.x - drag.from.x) * i / drag.steps,
                  drag.from.y + (drag.to.y - drag.from.y) * i / drag.steps});
     }
-    add(Rest{kDragStep});
+    add(Pause{kDragStep});
     press(drag.button, false);
     return {};
   }
@@ -73,9 +73,9 @@ class Writer {
     if (*chord == std::vector{kCapsLock}) caps_lock_ = !caps_lock_;
     Result<std::vector<Keycode>> codes = keycodes(*chord);
     if (!codes) return codes.error().message;
-    for (const Keycode code : *codes) add(Strike{code, true});
+    for (const Keycode code : *codes) add(KeyEvent{code, true});
     std::ranges::reverse(*codes);
-    for (const Keycode code : *codes) add(Strike{code, false});
+    for (const Keycode code : *codes) add(KeyEvent{code, false});
     return {};
   }
   Complaint operator()(const w::ButtonDown& down) {
@@ -88,14 +88,16 @@ class Writer {
   }
   Complaint operator()(const w::KeyDown& key) { return strike(key.key, true); }
   Complaint operator()(const w::KeyUp& key) { return strike(key.key, false); }
-  Complaint operator()(const w::Pause& pause) { return add(Rest{pause.milliseconds}), Complaint{}; }
+  Complaint operator()(const w::Pause& pause) {
+    return add(Pause{pause.milliseconds}), Complaint{};
+  }
   Complaint operator()(const w::Close& close) { return add(AskToClose{close.window}), Complaint{}; }
 
   std::vector<Step> take() { return std::move(steps_); }
 
  private:
   void add(Step step) { steps_.push_back(step); }
-  void press(std::uint8_t button, bool down) { add(Press{button, down}); }
+  void press(std::uint8_t button, bool down) { add(ButtonEvent{button, down}); }
   void notches(std::uint8_t button, int count) {
     for (int i = 0; i < count; ++i) {
       press(button, true);
@@ -135,7 +137,7 @@ class Writer {
     Result<Keysym> key = parse_key(name);
     if (!key) return key.error().message;
     if (Complaint no = lend({*key})) return no;
-    add(Strike{keymap_.find(*key).value().keycode, down});
+    add(KeyEvent{keymap_.find(*key).value().keycode, down});
     return {};
   }
 
@@ -154,11 +156,11 @@ class Writer {
     }
     for (const Keysym keysym : wanted)
       if (!keymap_.find(keysym)) return kNoKey;
-    if (taken_away) add(CatchUp{});
+    if (taken_away) add(WaitForProgram{});
     std::ranges::sort(remaps, {}, &Remap::keycode);
     for (const Remap& remap : remaps) add(remap);
     if (remaps.empty()) return {};
-    add(Rest{kLearnMapping});
+    add(Pause{kLearnMapping});
     return {};
   }
 
@@ -177,7 +179,7 @@ class Writer {
       if (end == begin) return kNoKey;
       if (Complaint no = lend(wanted)) return no;
       for (std::size_t i = begin; i < end; ++i) {
-        if ((i - begin) % kBurst == kBurst - 1) add(Rest{1});
+        if ((i - begin) % kBurst == kBurst - 1) add(Pause{1});
         if (Complaint no = tap(keysyms[i])) return no;
       }
       begin = end;
@@ -209,10 +211,10 @@ class Writer {
     const std::optional<Stroke> stroke = keymap_.find(keysym);
     const std::optional<Stroke> shift = keymap_.find(kShift);
     if (!stroke || (stroke->shifted && !shift)) return kNoKey;
-    if (stroke->shifted) add(Strike{shift->keycode, true});
-    add(Strike{stroke->keycode, true});
-    add(Strike{stroke->keycode, false});
-    if (stroke->shifted) add(Strike{shift->keycode, false});
+    if (stroke->shifted) add(KeyEvent{shift->keycode, true});
+    add(KeyEvent{stroke->keycode, true});
+    add(KeyEvent{stroke->keycode, false});
+    if (stroke->shifted) add(KeyEvent{shift->keycode, false});
     return {};
   }
 

@@ -16,11 +16,11 @@ struct MoveTo {
   int x = 0;
   int y = 0;
 };
-struct Press {
+struct ButtonEvent {
   std::uint8_t button = 0;
   bool down = false;
 };
-struct Strike {
+struct KeyEvent {
   Keycode keycode = 0;
   bool down = false;
 };
@@ -28,17 +28,17 @@ struct Remap {  // give the key this one meaning
   Keycode keycode = 0;
   Keysym keysym = 0;
 };
-struct Rest {
+struct Pause {
   std::uint32_t milliseconds = 0;
 };
 // Until the active window's program has read what was sent so far. A program asks what a key means
 // when it reads the event, not when it happened.
-struct CatchUp {};
+struct WaitForProgram {};
 struct AskToClose {
   std::uint32_t window = 0;
 };
 
-using Step = std::variant<MoveTo, Press, Strike, Remap, Rest, CatchUp, AskToClose>;
+using Step = std::variant<MoveTo, ButtonEvent, KeyEvent, Remap, Pause, WaitForProgram, AskToClose>;
 
 struct Screen {
   int width = 0;

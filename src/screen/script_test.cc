@@ -39,8 +39,8 @@ Typed play(const std::vector<Step>& steps) {
   std::map<Keycode, Keysym> meanings;
   for (const Step& step : steps) {
     if (const auto* remap = std::get_if<Remap>(&step)) meanings[remap->keycode] = remap->keysym;
-    if (std::holds_alternative<CatchUp>(step)) ++typed.catch_ups;
-    if (const auto* strike = std::get_if<Strike>(&step); strike != nullptr && strike->down) {
+    if (std::holds_alternative<WaitForProgram>(step)) ++typed.catch_ups;
+    if (const auto* strike = std::get_if<KeyEvent>(&step); strike != nullptr && strike->down) {
       typed.down.push_back(strike->keycode);
       if (meanings.contains(strike->keycode)) typed.meant.push_back(meanings[strike->keycode]);
     }
@@ -51,7 +51,7 @@ Typed play(const std::vector<Step>& steps) {
 bool every_key_comes_up(const std::vector<Step>& steps) {
   std::set<Keycode> down;
   for (const Step& step : steps)
-    if (const auto* strike = std::get_if<Strike>(&step))
+    if (const auto* strike = std::get_if<KeyEvent>(&step))
       strike->down ? (void)down.insert(strike->keycode) : (void)down.erase(strike->keycode);
   return down.empty();
 }
@@ -97,7 +97,7 @@ TEST(Script, MapsForeignCharactersFirstAndTypesThem) {
 
   EXPECT_TRUE(std::holds_alternative<Remap>(steps[0]));
   EXPECT_TRUE(std::holds_alternative<Remap>(steps[1]));
-  EXPECT_TRUE(std::holds_alternative<Rest>(steps[2])) << "programs learn it, once";
+  EXPECT_TRUE(std::holds_alternative<Pause>(steps[2])) << "programs learn it, once";
   EXPECT_EQ(play(steps).meant, (std::vector<Keysym>{0xE9, 0xDF, 0xE9}));
   EXPECT_EQ(play(steps).catch_ups, 0);
 }
@@ -137,10 +137,10 @@ TEST(Script, PressesAChordInOrderAndReleasesItInReverse) {
   const std::vector<Step> steps = script({w::Key{"shift+a"}}, keymap);
 
   ASSERT_EQ(steps.size(), 4u);
-  EXPECT_EQ(std::get<Strike>(steps[0]).keycode, kShift);
-  EXPECT_EQ(std::get<Strike>(steps[1]).keycode, kA);
-  EXPECT_EQ(std::get<Strike>(steps[2]).keycode, kA);
-  EXPECT_FALSE(std::get<Strike>(steps[3]).down);
+  EXPECT_EQ(std::get<KeyEvent>(steps[0]).keycode, kShift);
+  EXPECT_EQ(std::get<KeyEvent>(steps[1]).keycode, kA);
+  EXPECT_EQ(std::get<KeyEvent>(steps[2]).keycode, kA);
+  EXPECT_FALSE(std::get<KeyEvent>(steps[3]).down);
 }
 
 TEST(Script, MakesAltF4ARequestToClose) {

@@ -24,12 +24,12 @@ Server::Server(X x, Fd front, Life life)
     : x_(std::move(x)),
       front_(std::move(front)),
       life_(life),
-      desk_(x_),
-      player_(x_, desk_),
+      window_manager_(x_),
+      player_(x_, window_manager_),
       capture_(x_) {}
 
 Status Server::run() {
-  if (Status started = desk_.start(); !started) return started;
+  if (Status started = window_manager_.start(); !started) return started;
   answer(0, w::Ready{life_ == Life::again});
   while (!x_.broken()) {
     advance(Clock::now());
@@ -53,7 +53,8 @@ bool Server::take_events() {
   for (int i = 0; i < kEventsInATurn; ++i) {
     const Reply<xcb_generic_event_t> event(xcb_poll_for_event(x_));
     if (!event) return false;
-    if (event->response_type != 0) desk_.handle(*event);  // 0: an error about a window that is gone
+    if (event->response_type != 0)
+      window_manager_.handle(*event);  // 0: an error about a window that is gone
   }
   return true;
 }
@@ -68,7 +69,7 @@ void Server::take_request() {
   if (!got) return;  // not ours to answer: it has no number to trust
   const std::uint32_t number = got->number;
   if (std::holds_alternative<w::ListWindows>(got->request)) {
-    answer(number, list_windows(x_, desk_));
+    answer(number, list_windows(x_, window_manager_));
   } else if (const auto* capture = std::get_if<w::CaptureWindow>(&got->request)) {
     if (capture_.waiting() < kMaxQueued) capture_.ask(number, capture->window);
     else answer(number, w::Refused{"too many windows wait to be captured", std::nullopt});
@@ -83,7 +84,7 @@ void Server::begin_input() {
   inputs_.pop_front();
   for (std::size_t i = 0; i < next.input.events.size(); ++i) {
     const auto* close = std::get_if<w::Close>(&next.input.events[i]);
-    if (close == nullptr || desk_.can_close(close->window)) continue;
+    if (close == nullptr || window_manager_.can_close(close->window)) continue;
     answer(next.number,
            w::Refused{close->window == 0 ? "no window is active, or the active one cannot be closed"
                                          : "there is no such window, or it cannot be closed",
@@ -91,7 +92,7 @@ void Server::begin_input() {
     return;
   }
   read_keymap(x_, keymap_);
-  auto script = make_script(next.input.events, read_screen(x_, desk_), keymap_);
+  auto script = make_script(next.input.events, read_screen(x_, window_manager_), keymap_);
   if (auto* refusal = std::get_if<Refusal>(&script)) {
     refusal->text.resize(std::min(refusal->text.size(), w::kMaxRefusal));
     answer(next.number, w::Refused{std::move(refusal->text), refusal->event});
@@ -103,7 +104,7 @@ void Server::begin_input() {
 }
 
 void Server::advance(Clock::time_point now) {
-  desk_.settle(now);
+  window_manager_.settle(now);
   if (!player_.busy() && !inputs_.empty()) begin_input();
   if (player_.play(now)) answer(playing_, w::Delivered{});
   if (std::optional<Picture> picture = capture_.advance(now))
@@ -127,7 +128,7 @@ void Server::send_answers() {
 
 int Server::timeout(Clock::time_point now) const {
   std::optional<Clock::time_point> next;
-  for (const auto& wake : {desk_.wakes(), player_.wakes(), capture_.wakes()})
+  for (const auto& wake : {window_manager_.wakes(), player_.wakes(), capture_.wakes()})
     if (wake && (!next || *wake < *next)) next = wake;
   if (!player_.busy() && !inputs_.empty()) return 0;
   if (!next) return -1;

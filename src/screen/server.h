@@ -8,8 +8,8 @@
 
 #include "base/fd.h"
 #include "screen/capture.h"
-#include "screen/desk.h"
 #include "screen/player.h"
+#include "screen/window_manager.h"
 #include "wire/screen.h"
 
 namespace vitrine::screen {
@@ -43,7 +43,7 @@ class Server {
   X x_;
   Fd front_;
   Life life_;
-  Desk desk_;
+  WindowManager window_manager_;
   Player player_;
   Capture capture_;
   Keymap keymap_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "screen/desk.h"
+#include "screen/window_manager.h"
 
 #include <algorithm>
 #include <utility>
@@ -27,7 +27,7 @@ bool contains(const std::vector<std::uint32_t>& items, std::uint32_t item) {
 
 // -- the root window
 
-Status Desk::start() {
+Status WindowManager::start() {
   screen_ = {0, 0, x_.screen().width_in_pixels, x_.screen().height_in_pixels};
   const std::uint32_t masks = XCB_EVENT_MASK_SUBSTRUCTURE_REDIRECT |
                               XCB_EVENT_MASK_SUBSTRUCTURE_NOTIFY | XCB_EVENT_MASK_STRUCTURE_NOTIFY |
@@ -55,7 +55,7 @@ Status Desk::start() {
 }
 
 // What Qt, GTK and SDL look for before they trust a window manager.
-void Desk::announce() {
+void WindowManager::announce() {
   const Atoms& a = x_.atoms();
   check_ = xcb_generate_id(x_);
   const std::uint32_t unmanaged = 1;
@@ -84,7 +84,7 @@ void Desk::announce() {
 
 // -- windows come and go
 
-void Desk::manage(xcb_window_t window, bool was_mapped) {
+void WindowManager::manage(xcb_window_t window, bool was_mapped) {
   const Atoms& a = x_.atoms();
   const auto attributes_asked = xcb_get_window_attributes(x_, window);
   const auto geometry_asked = xcb_get_geometry(x_, window);
@@ -118,11 +118,11 @@ void Desk::manage(xcb_window_t window, bool was_mapped) {
   // Who chose no place is at 0,0; also of those who say that they did. A window that is shown again is
   // where it was.
   const bool at_corner = geometry->x == 0 && geometry->y == 0;
-  Wish wish{client.rect, (flags & kUserPosition) != 0 || !at_corner, {}};
+  PlacementHint hint{client.rect, (flags & kUserPosition) != 0 || !at_corner, {}};
   if (!parent.empty() && parent[0] != x_.root() && parent[0] != window) client.parent = parent[0];
   if (const auto main = clients_.find(client.parent); main != clients_.end())
-    wish.parent = main->second.rect;
-  else if (contains(type, a.net_wm_window_type_dialog)) wish.parent = screen_;
+    hint.parent = main->second.rect;
+  else if (contains(type, a.net_wm_window_type_dialog)) hint.parent = screen_;
   const bool input = hints.size() < 2 || (hints[0] & kInputHint) == 0 || hints[1] != 0;
   client.takes_focus = (input || contains(protocols, a.wm_take_focus)) &&
                        !contains(type, a.net_wm_window_type_tooltip) &&
@@ -131,7 +131,7 @@ void Desk::manage(xcb_window_t window, bool was_mapped) {
 
   std::vector<Rect> others;
   for (const auto& [id, other] : clients_) others.push_back(other.rect);
-  const Rect placed = place(wish, screen_, others);
+  const Rect placed = place(hint, screen_, others);
   const auto [at, added] = clients_.emplace(window, client);
   order_.insert(order_.begin(), window);
   x_.set(window, a.wm_state, a.wm_state, {kNormal, 0});
@@ -143,18 +143,18 @@ void Desk::manage(xcb_window_t window, bool was_mapped) {
     fill_screen(window, at->second, true);
   raise(window);
   if (!was_mapped) xcb_map_window(x_, window);
-  if (client.takes_focus) wants_focus(window);
+  if (client.takes_focus) request_focus(window);
   list_due_ = true;
 }
 
-void Desk::forget(xcb_window_t window) {
+void WindowManager::forget(xcb_window_t window) {
   const auto found = clients_.find(window);
   if (found == clients_.end()) return;
   const xcb_window_t parent = found->second.parent;
   clients_.erase(found);
   const bool was_active = !order_.empty() && order_.back() == window;
   std::erase(order_, window);
-  if (was_active && clients_.contains(parent)) wants_focus(parent);
+  if (was_active && clients_.contains(parent)) request_focus(parent);
   if (wanted_ == window) wanted_ = 0;
   focus_due_ = list_due_ = true;
 }
@@ -163,7 +163,7 @@ void Desk::forget(xcb_window_t window) {
 
 // With its dialogs above it, theirs above them, and above all what wants to be topmost. Who makes
 // thousands of them, or two that belong to each other, gets the first few.
-void Desk::raise(xcb_window_t window) {
+void WindowManager::raise(xcb_window_t window) {
   std::vector<xcb_window_t> family{window};
   const auto add = [&](xcb_window_t other) {
     if (family.size() < kMaxFamily && std::ranges::find(family, other) == family.end())
@@ -185,12 +185,12 @@ void Desk::raise(xcb_window_t window) {
 
 // -- the keyboard
 
-void Desk::wants_focus(xcb_window_t window) {
+void WindowManager::request_focus(xcb_window_t window) {
   wanted_ = window;
   focus_due_ = true;
 }
 
-void Desk::settle(Clock::time_point now) {
+void WindowManager::settle(Clock::time_point now) {
   if (!managing_ || (!focus_due_ && !list_due_) || now - settled_ < kSettleEvery) return;
   settled_ = now;
   if (list_due_) {
@@ -207,25 +207,25 @@ void Desk::settle(Clock::time_point now) {
   focus_due_ = list_due_ = false;
 }
 
-std::optional<Clock::time_point> Desk::wakes() const {
+std::optional<Clock::time_point> WindowManager::wakes() const {
   if (!managing_ || (!focus_due_ && !list_due_)) return std::nullopt;
   return settled_ + kSettleEvery;
 }
 
 // 0 = no window wants it: the root takes it, since a keyboard that is nobody's stays so.
-void Desk::focus(xcb_window_t window) {
+void WindowManager::focus(xcb_window_t window) {
   const auto found = clients_.find(window);
   if (found != clients_.end()) {
     std::erase(order_, window);
     order_.push_back(window);
-    if (speaks(window, x_.atoms().wm_take_focus)) send(window, x_.atoms().wm_take_focus);
+    if (supports(window, x_.atoms().wm_take_focus)) send(window, x_.atoms().wm_take_focus);
   }
   xcb_set_input_focus(x_, XCB_INPUT_FOCUS_POINTER_ROOT, window == 0 ? x_.root() : window,
                       XCB_CURRENT_TIME);
   x_.set(x_.root(), x_.atoms().net_active_window, XCB_ATOM_WINDOW, {window});
 }
 
-void Desk::pressed() {
+void WindowManager::pressed() {
   const Reply<xcb_query_pointer_reply_t> pointer(
       xcb_query_pointer_reply(x_, xcb_query_pointer(x_, x_.root()), nullptr));
   if (!managing_ || !pointer) return;
@@ -235,7 +235,7 @@ void Desk::pressed() {
   if (found->second.takes_focus) focus(pointer->child);
 }
 
-xcb_window_t Desk::managed_above(xcb_window_t window) const {
+xcb_window_t WindowManager::managed_above(xcb_window_t window) const {
   for (int depth = 0; depth < 32 && window > 1 && window != x_.root(); ++depth) {
     if (clients_.contains(window)) return window;
     const Reply<xcb_query_tree_reply_t> tree(
@@ -246,7 +246,7 @@ xcb_window_t Desk::managed_above(xcb_window_t window) const {
   return 0;
 }
 
-xcb_window_t Desk::active() const {
+xcb_window_t WindowManager::active() const {
   const Reply<xcb_get_input_focus_reply_t> focus(
       xcb_get_input_focus_reply(x_, xcb_get_input_focus(x_), nullptr));
   return focus ? managed_above(focus->focus) : 0;
@@ -254,7 +254,7 @@ xcb_window_t Desk::active() const {
 
 // -- what programs ask for
 
-void Desk::handle(const xcb_generic_event_t& event) {
+void WindowManager::handle(const xcb_generic_event_t& event) {
   if (!managing_) return;
   switch (event.response_type & 0x7F) {
     case XCB_MAP_REQUEST: manage(as<xcb_map_request_event_t>(event).window, false); break;
@@ -285,7 +285,7 @@ void Desk::handle(const xcb_generic_event_t& event) {
   }
 }
 
-void Desk::configure(const xcb_configure_request_event_t& request) {
+void WindowManager::configure(const xcb_configure_request_event_t& request) {
   const auto found = clients_.find(request.window);
   Rect wanted = found == clients_.end() ? Rect{0, 0, 1, 1} : found->second.rect;
   if (request.value_mask & XCB_CONFIG_WINDOW_X) wanted.x = request.x;
@@ -297,7 +297,7 @@ void Desk::configure(const xcb_configure_request_event_t& request) {
     if (found->second.saved) found->second.saved = wanted;  // for when it leaves the full screen
     else if (wanted != found->second.rect) move(request.window, found->second, wanted);
     // A request that changes nothing is answered all the same, or some programs wait for seconds.
-    tell_geometry(request.window, found->second.rect);
+    notify_geometry(request.window, found->second.rect);
     const bool stacked = request.value_mask & XCB_CONFIG_WINDOW_STACK_MODE;
     const bool beside = request.value_mask & XCB_CONFIG_WINDOW_SIBLING;
     if (stacked && !beside && request.stack_mode == XCB_STACK_MODE_ABOVE)
@@ -323,7 +323,7 @@ void Desk::configure(const xcb_configure_request_event_t& request) {
   if (mask != 0) xcb_configure_window(x_, request.window, mask, values);
 }
 
-void Desk::move(xcb_window_t window, Client& client, const Rect& rect) {
+void WindowManager::move(xcb_window_t window, Client& client, const Rect& rect) {
   client.rect = rect;
   const std::uint32_t values[] = {
       static_cast<std::uint32_t>(rect.x), static_cast<std::uint32_t>(rect.y),
@@ -334,7 +334,7 @@ void Desk::move(xcb_window_t window, Client& client, const Rect& rect) {
                        values);
 }
 
-void Desk::tell_geometry(xcb_window_t window, const Rect& rect) const {
+void WindowManager::notify_geometry(xcb_window_t window, const Rect& rect) const {
   xcb_configure_notify_event_t event{};
   event.response_type = XCB_CONFIGURE_NOTIFY;
   event.event = event.window = window;
@@ -346,7 +346,7 @@ void Desk::tell_geometry(xcb_window_t window, const Rect& rect) const {
                  reinterpret_cast<const char*>(&event));
 }
 
-void Desk::message(const xcb_client_message_event_t& message) {
+void WindowManager::message(const xcb_client_message_event_t& message) {
   const Atoms& a = x_.atoms();
   if (message.format != 32) return;
   if (message.type == a.wm_protocols && message.data.data32[0] == a.net_wm_ping)
@@ -361,7 +361,7 @@ void Desk::message(const xcb_client_message_event_t& message) {
     const auto found = clients_.find(message.window);
     if (found == clients_.end()) return;
     raise(message.window);
-    if (found->second.takes_focus) wants_focus(message.window);
+    if (found->second.takes_focus) request_focus(message.window);
   } else if (message.type == a.net_close_window) {
     close(message.window);
   } else if (message.type == a.net_wm_state) {
@@ -369,7 +369,7 @@ void Desk::message(const xcb_client_message_event_t& message) {
   }
 }
 
-void Desk::change_state(xcb_window_t window, const xcb_client_message_event_t& message) {
+void WindowManager::change_state(xcb_window_t window, const xcb_client_message_event_t& message) {
   const Atoms& a = x_.atoms();
   const auto found = clients_.find(window);
   if (found == clients_.end()) return;
@@ -394,7 +394,7 @@ void Desk::change_state(xcb_window_t window, const xcb_client_message_event_t& m
   x_.set(window, a.net_wm_state, XCB_ATOM_ATOM, state);
 }
 
-void Desk::fill_screen(xcb_window_t window, Client& client, bool fill) {
+void WindowManager::fill_screen(xcb_window_t window, Client& client, bool fill) {
   if (fill == client.saved.has_value()) return;
   if (fill) {
     client.saved = client.rect;
@@ -405,12 +405,12 @@ void Desk::fill_screen(xcb_window_t window, Client& client, bool fill) {
   raise(window);
 }
 
-bool Desk::speaks(xcb_window_t window, xcb_atom_t protocol) const {
+bool WindowManager::supports(xcb_window_t window, xcb_atom_t protocol) const {
   const auto asked = x_.ask(window, x_.atoms().wm_protocols, XCB_ATOM_ATOM, 16);
   return contains(x_.values(asked), protocol);
 }
 
-void Desk::send(xcb_window_t window, xcb_atom_t protocol, std::uint32_t time) const {
+void WindowManager::send(xcb_window_t window, xcb_atom_t protocol, std::uint32_t time) const {
   xcb_client_message_event_t event{};
   event.response_type = XCB_CLIENT_MESSAGE;
   event.format = 32;
@@ -422,22 +422,22 @@ void Desk::send(xcb_window_t window, xcb_atom_t protocol, std::uint32_t time) co
   xcb_send_event(x_, 0, window, XCB_EVENT_MASK_NO_EVENT, reinterpret_cast<const char*>(&event));
 }
 
-std::optional<std::uint32_t> Desk::ping() {
+std::optional<std::uint32_t> WindowManager::ping() {
   const xcb_window_t window = active();
-  if (window == 0 || !speaks(window, x_.atoms().net_wm_ping)) return std::nullopt;
+  if (window == 0 || !supports(window, x_.atoms().net_wm_ping)) return std::nullopt;
   pinged_ = std::max(1u, pinged_ + 1);
   send(window, x_.atoms().net_wm_ping, pinged_);
   return pinged_;
 }
 
-bool Desk::can_close(xcb_window_t window) const {
+bool WindowManager::can_close(xcb_window_t window) const {
   if (window == 0) window = active();
-  return window != 0 && speaks(window, x_.atoms().wm_delete_window);
+  return window != 0 && supports(window, x_.atoms().wm_delete_window);
 }
 
-void Desk::close(xcb_window_t window) {
+void WindowManager::close(xcb_window_t window) {
   if (window == 0) window = active();
-  if (window != 0 && speaks(window, x_.atoms().wm_delete_window))
+  if (window != 0 && supports(window, x_.atoms().wm_delete_window))
     send(window, x_.atoms().wm_delete_window);
 }
 

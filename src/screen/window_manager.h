@@ -23,12 +23,12 @@ namespace vitrine::screen {
 
 using Clock = std::chrono::steady_clock;
 
-class Desk {
+class WindowManager {
  public:
   static constexpr std::size_t kMaxManaged = 4096;
   static constexpr std::uint32_t kRootColour = 0x20242b;
 
-  explicit Desk(const X& x) : x_(x) {}
+  explicit WindowManager(const X& x) : x_(x) {}
 
   // Paints the root, becomes the window manager and takes over the windows that are there.
   Status start();
@@ -70,16 +70,16 @@ class Desk {
   void manage(xcb_window_t window, bool was_mapped);
   void forget(xcb_window_t window);
   void raise(xcb_window_t window);
-  void wants_focus(xcb_window_t window);
+  void request_focus(xcb_window_t window);
   void focus(xcb_window_t window);
   void move(xcb_window_t window, Client& client, const Rect& rect);
-  void tell_geometry(xcb_window_t window, const Rect& rect) const;
+  void notify_geometry(xcb_window_t window, const Rect& rect) const;
   void configure(const xcb_configure_request_event_t& request);
   void message(const xcb_client_message_event_t& message);
   void change_state(xcb_window_t window, const xcb_client_message_event_t& message);
   void fill_screen(xcb_window_t window, Client& client, bool fill);
   void send(xcb_window_t window, xcb_atom_t protocol, std::uint32_t time = XCB_CURRENT_TIME) const;
-  bool speaks(xcb_window_t window, xcb_atom_t protocol) const;
+  bool supports(xcb_window_t window, xcb_atom_t protocol) const;
   xcb_window_t managed_above(xcb_window_t window) const;
 
   const X& x_;
