@@ -10,8 +10,8 @@ import time
 from collections import Counter
 
 from figures import Figure, percentile
-from promises import left_after, server, settled
 from served import Session
+from watched import left_after, server, settled
 
 CODES = (
     "x = 1",
