@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kReadSize = 16 * 1024;
 
-// What one read gave: bytes, the end, nothing yet, or an error.
+// The result of one read: bytes, end of stream, nothing yet, or an error.
 struct Got {
   std::string_view bytes;
   bool end = false;
@@ -84,7 +84,7 @@ Moved read_client(Connection& c) {
   if (got.broken) return Moved::broken;
   if (got.end) c.client_done = true;
   if (got.bytes.empty()) return Moved::on;
-  if (over) {  // a second request is none of this connection's
+  if (over) {  // one connection carries one request
     c.surplus = true;
     return Moved::on;
   }
@@ -98,7 +98,7 @@ Moved read_server(Connection& c) {
   std::array<char, kReadSize> space;
   if (c.state != State::relaying || c.server_done || c.down.full()) return Moved::on;
   const Got got = receive(c.server.get(), space, space.size());
-  // What it said before it broke still goes to the client.
+  // Bytes that came before the error still go to the client.
   if (got.end || got.broken) c.server_done = true;
   c.received += got.bytes.size();
   c.down.add(got.bytes);
@@ -109,7 +109,7 @@ Moved write_client(Connection& c) { return send_from(c.client.get(), c.down); }
 
 Moved write_server(Connection& c) {
   if (c.state != State::relaying) return Moved::on;
-  // A server that reads no more may still have something to say.
+  // A server that has stopped reading may still send.
   if (send_from(c.server.get(), c.up) == Moved::broken) {
     c.client_done = true;
     c.shut_server = true;

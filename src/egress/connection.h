@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One connection through the proxy: a client in the session, a server outside, and two bounded buffers
-// between them. It moves bytes when it is told that it may; who decides is egress/proxy.h.
+// between them. It only moves bytes; egress/proxy.h decides when.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 inline constexpr std::size_t kMaxBuffer = 64 * 1024;  // in each direction
 
-// Bytes on their way; what has been sent is dropped from the front.
+// A queue of bytes.
 class Buffer {
  public:
   bool empty() const { return at_ == bytes_.size(); }
@@ -33,11 +33,11 @@ class Buffer {
 };
 
 enum class State : std::uint8_t {
-  head,        // the client's request is not whole yet
-  resolving,   // its host is being looked up
-  connecting,  // to one of its addresses
+  head,        // reading the client's request
+  resolving,   // looking up its host
+  connecting,  // connecting to one of its addresses
   relaying,    // bytes go both ways
-  answering,   // a refusal goes out, and what still comes is thrown away
+  answering,   // sending a refusal; input is discarded
 };
 
 struct Connection {
@@ -46,40 +46,40 @@ struct Connection {
   State state = State::head;
   Fd client;
   Fd server;
-  std::string head;  // as it comes
+  std::string head;  // received so far
   Request request;
   std::vector<Address> addresses;
   std::size_t next_address = 0;
   std::string rule;
   Buffer up;                    // to the server
   Buffer down;                  // to the client
-  std::uint64_t body_left = 0;  // that the client may still send; not for a tunnel
+  std::uint64_t body_left = 0;  // bytes that the client may still send; unused for a tunnel
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
-  bool client_done = false;  // it sends no more
+  bool client_done = false;  // it has shut down its sending side
   bool server_done = false;
-  bool shut_server = false;  // we have told it so
+  bool shut_server = false;  // its receiving side was shut down, too
   bool shut_client = false;
-  bool surplus = false;  // it sent more than one request
+  bool surplus = false;  // the client sent more than one request
   bool decided = false;
   bool allowed = false;
   Clock::time_point deadline{};
-  std::uint32_t client_events = 0;  // as epoll knows them
+  std::uint32_t client_events = 0;  // as registered with epoll
   std::uint32_t server_events = 0;
 };
 
-// What epoll is to wait for.
+// The events to register with epoll.
 std::uint32_t wanted_of_client(const Connection& connection);
 std::uint32_t wanted_of_server(const Connection& connection);
 
-enum class Moved { on, broken };  // broken = an end is gone: close it
+enum class Moved { on, broken };  // broken = one end is gone: close the connection
 
-// One read or write each, of what is there; counted when read, so before they go on.
+// One read or write each. Bytes are counted when they are read, before they are passed on.
 Moved read_client(Connection& connection);
 Moved read_server(Connection& connection);
 Moved write_client(Connection& connection);
 Moved write_server(Connection& connection);
-// Passes on the end of what one side sends; true when both are done.
+// Forwards the end of one side's stream; true when both are done.
 bool finish_sides(Connection& connection);
 
 }  // namespace vitrine::egress

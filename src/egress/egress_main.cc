@@ -18,7 +18,7 @@ namespace vitrine::egress {
 
 namespace {
 
-// As the keeper places them; see keeper/egress.h.
+// The descriptors that the keeper passes; see keeper's egress.h.
 constexpr int kListener = 3;
 constexpr int kLine = 4;
 constexpr int kSetup = 5;
@@ -39,11 +39,12 @@ Result<wire::EgressSetup> read_setup() {
 }
 
 int run() {
-  ::prctl(PR_SET_NAME, "vitrine-egress", 0, 0, 0);  // it was started from a descriptor
+  ::prctl(PR_SET_NAME, "vitrine-egress", 0, 0,
+          0);  // a program started from a descriptor has no name
   ::signal(SIGPIPE, SIG_IGN);
   for (int fd : {kListener, kLine, kSetup, kCounters}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   ::mallopt(M_ARENA_MAX, 1);
-  // Names are looked up as they are, in bounded time.
+  // Lookups use the name as given, and have a time limit.
   ::setenv("LOCALDOMAIN", "", 1);
   ::setenv("RES_OPTIONS", "timeout:3 attempts:2", 1);
   Result<wire::EgressSetup> setup = read_setup();
@@ -55,7 +56,8 @@ int run() {
   if (counters == MAP_FAILED) return 1;
   auto* slots = static_cast<wire::EgressCounter*>(counters);
   for (std::size_t i = 0; i < wire::kEgressCounters; ++i) slots[i] = {};
-  (void)system_lookup("localhost");  // loads what the lookup needs while that is allowed
+  (void)system_lookup(
+      "localhost");  // loads the resolver's libraries while the seal does not forbid it
   Result<Resolver> resolver = Resolver::start(system_lookup, kResolvers);
   if (!resolver) return 1;
   if (!seal()) return 1;
@@ -67,7 +69,7 @@ int run() {
                .counters = slots,
                .policy = std::move(*policy),
                .resolver = std::move(*resolver)});
-  // The resolver's threads may be anywhere: nothing is taken down behind them.
+  // The resolver's threads are still running: nothing may be destroyed under them.
   ::_exit(proxy.run() ? 0 : 1);
 }
 

@@ -19,7 +19,7 @@ struct Special {
   const char* why;
 };
 
-// IANA's registries of special-purpose addresses; the order is that of the numbers.
+// IANA's registries of special-purpose addresses, in numerical order.
 constexpr Special kSpecial4[] = {
     {{0}, 8, "this network"},
     {{10}, 8, "a private network"},
@@ -36,7 +36,7 @@ constexpr Special kSpecial4[] = {
     {{203, 0, 113}, 24, "for documentation"},
     {{224}, 3, "multicast or reserved"},
 };
-// Only 2000::/3 is given out at all; these are the parts of it that lead elsewhere.
+// Only 2000::/3 is allocated to the Internet; these parts of it are not public.
 constexpr Special kSpecial6[] = {
     {{0x20, 0x01, 0x00}, 23, "reserved for protocols"},
     {{0x20, 0x01, 0x0d, 0xb8}, 32, "for documentation"},
@@ -144,7 +144,7 @@ bool Policy::opened_by_operator(const Address& address, unsigned bits) const {
 std::optional<std::string> Policy::refuses(const Address& given,
                                            const std::vector<Address>& own) const {
   const Address address = unmapped(given);
-  // The server itself is not meant by the network it is in: only by its very address.
+  // A range that contains this machine does not allow it; only its exact address does.
   const bool is_own = std::ranges::find(own, address) != own.end();
   if (opened_by_operator(address, is_own ? (address.family == AF_INET ? 32 : 128) : 0))
     return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which hosts and which addresses a session may reach. Names are matched in their one spelling;
-// addresses are judged after the lookup, and the very address that was judged is connected to.
+// Which hosts and which addresses a session may reach. Names are matched in normalised form. Addresses
+// are checked after the lookup, and the connection goes to exactly the address that was checked.
 #pragma once
 
 #include <sys/socket.h>
@@ -26,31 +26,31 @@ struct Address {
 
 std::optional<Address> parse_address(const std::string& text);  // as inet_ntop() writes it
 std::optional<Address> address_of(const sockaddr* address);
-// IPv4 inside IPv6 as what it is: the kernel connects to it as such.
+// An IPv4 address mapped into IPv6 becomes IPv4, because the kernel connects to it as such.
 Address unmapped(const Address& address);
 
-// Why nobody on the public Internet has this address; nullptr if somebody may.
+// Why the address is not public; nullptr if it is.
 const char* special_use(const Address& address);
 
 class Policy {
  public:
   static Result<Policy> make(const wire::EgressSetup& setup);
 
-  // The rule that allows it; nullptr if none does.
+  // The rule that allows the host and port; nullptr if none does.
   const std::string* rule_for(const std::string& host, std::uint16_t port) const;
 
-  // The front's own port, which is reached although no other of this machine is.
+  // The port of the index gateway: the only one of this machine that may be reached.
   bool is_gate(const std::string& host, std::uint16_t port) const {
     return gate_ != 0 && port == gate_ && host == "127.0.0.1";
   }
 
-  // Why it is refused; nullopt if it is not. `own` are the addresses of this machine.
+  // Why the address is refused; nullopt if it is allowed. `own`: the addresses of this machine.
   std::optional<std::string> refuses(const Address& address, const std::vector<Address>& own) const;
 
   const std::vector<std::string>& texts() const { return texts_; }
 
  private:
-  // By a range at least so narrow.
+  // Whether an allowed range with a prefix of at least this length contains it.
   bool opened_by_operator(const Address& address, unsigned bits) const;
 
   std::vector<NetworkRule> rules_;
@@ -59,7 +59,7 @@ class Policy {
   std::uint16_t gate_ = 0;
 };
 
-// Of all interfaces, now. Nothing if they cannot be told: then nothing may be connected to.
+// The addresses of all interfaces. Nullopt if they cannot be read: then no connection is allowed.
 std::optional<std::vector<Address>> own_addresses();
 
 }  // namespace vitrine::egress

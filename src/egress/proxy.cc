@@ -25,7 +25,7 @@ constexpr double kToldAtOnce = 200;
 constexpr std::size_t kMaxTries = 4;  // addresses of one name
 
 std::string status_line(int status, const std::string& reason) {
-  // Clients show the reason of a refused CONNECT, and nothing else.
+  // Clients show only the reason phrase of a refused CONNECT.
   return "HTTP/1.1 " + std::to_string(status) + " " + reason + "\r\n";
 }
 
@@ -66,7 +66,7 @@ Status Proxy::watch(int fd, std::uint64_t tag) {
   return ok();
 }
 
-// A descriptor that nothing is wanted of is not watched at all: its end would be told for ever.
+// A descriptor without events is removed: epoll would report its hang-up forever.
 void Proxy::set_events(int fd, std::uint32_t& now, std::uint32_t wanted, std::uint64_t tag) {
   if (now == wanted) return;
   epoll_event event{};
@@ -111,7 +111,7 @@ Status Proxy::run() {
 void Proxy::handle(std::uint64_t tag, std::uint32_t events) {
   if (tag == kListenerTag) return accept_some();
   if (tag == kResolverTag) return take_answers();
-  if (tag == kLineTag) {  // nobody sends anything there: it is the end
+  if (tag == kLineTag) {  // nothing is ever sent there, so this is the end of the stream
     over_ = true;
     return;
   }
@@ -139,7 +139,7 @@ void Proxy::handle(std::uint64_t tag, std::uint32_t events) {
   settle(*c);
 }
 
-// After bytes moved: count, hand on, look whether it is over.
+// After bytes moved: counts them, passes them on, and checks for the end.
 void Proxy::settle(Connection& c) {
   count(c);
   if (c.state != State::answering)
@@ -189,7 +189,7 @@ void Proxy::read_head(Connection& c) {
   if (auto* refusal = std::get_if<Refusal>(&parsed))
     return refuse(c, refusal->status, refusal->reason);
   c.request = std::move(std::get<Request>(parsed));
-  // What came behind the head is its body, or the first bytes of the tunnel.
+  // The bytes after the head are the body, or the first bytes of the tunnel.
   std::string_view rest = std::string_view(c.head).substr(*size);
   c.body_left = c.request.body;
   if (!c.request.tunnel) {
@@ -241,7 +241,7 @@ void Proxy::judge_addresses(Connection& c, std::vector<Address> addresses) {
   const std::optional<std::vector<Address>> own = own_addresses();
   if (!own)
     return refuse(c, 502, "the server's own addresses are not known", NetworkDecision::failed);
-  // All of them: a name that leads inside with one of its addresses is not to be trusted with any.
+  // Every address is checked: a name with one forbidden address may not be used at all.
   for (const Address& address : addresses)
     if (const std::optional<std::string> why = parts_.policy.refuses(address, *own))
       return refuse(c, 403,
@@ -349,7 +349,7 @@ void Proxy::close(Connection& c) {
     (void)tell(wire::Closed{c.number, c.sent, c.received});
     parts_.counters[c.slot] = {};
   }
-  slots_[c.slot].reset();  // epoll forgets what is closed
+  slots_[c.slot].reset();  // closing also removes it from epoll
 }
 
 void Proxy::run_timers() {

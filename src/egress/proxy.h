@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proxy of one session: takes connections on a socket inside it, decides, connects, relays, and
-// tells each decision before any byte of it goes anywhere.
+// The proxy of one session. It accepts connections on a socket inside the session, checks them against
+// the policy, connects and relays. It reports each decision before any byte is passed on.
 //
-// Bounds:    kEgressSlots connections (more wait in the socket's queue), 64 KiB each way, 16 KiB of
-//            head, a time for every state; decisions beyond kToldPerSecond are counted, not told.
-// Redirects: none is followed; a client that follows one asks again, and is judged again.
-// Threading: one; lookups have threads of their own.
+// Bounds:    kEgressSlots connections (others wait in the socket's backlog), 64 KiB in each direction,
+//            16 KiB of request head, a timeout for every state; decisions beyond kToldPerSecond are
+//            counted, not reported.
+// Redirects: none is followed; a client that follows one sends another request, which is checked again.
+// Threading: one thread; lookups have their own.
 #pragma once
 
 #include <array>
@@ -25,8 +26,8 @@ struct Times {
   std::chrono::milliseconds resolve{10'000};
   std::chrono::milliseconds connect{10'000};
   std::chrono::milliseconds idle{300'000};
-  // A client that sent more than one request: the server was told to close after its answer, and the
-  // client waits for another one in vain.
+  // For a client that sent more than one request: the server closes after its first answer, and no
+  // second answer will come.
   std::chrono::milliseconds surplus{5'000};
   std::chrono::milliseconds linger{2'000};
 };
@@ -34,7 +35,7 @@ struct Times {
 struct ProxyParts {
   Fd listener;
   Fd line;                             // SEQPACKET
-  wire::EgressCounter* counters = {};  // kEgressCounters of them, shared with whoever counts
+  wire::EgressCounter* counters = {};  // kEgressCounters of them, in memory shared with the front
   Policy policy;
   Resolver resolver;
   Times times = {};
@@ -44,7 +45,7 @@ class Proxy {
  public:
   explicit Proxy(ProxyParts parts) : parts_(std::move(parts)) {}
 
-  // Until the other end of the line is gone.
+  // Returns when the other end of `line` is closed.
   Status run();
 
  private:

@@ -42,7 +42,7 @@ struct Place {
   std::optional<std::uint16_t> port;
 };
 
-// host, host:port, [v6], [v6]:port; a host in its one spelling but for the case.
+// host, host:port, [v6], [v6]:port; the host normalised except for its case.
 std::optional<Place> parse_place(std::string_view text) {
   Place place;
   std::string_view rest;
@@ -92,14 +92,14 @@ std::optional<Header> parse_header(std::string_view line) {
   return header;
 }
 
-// Between two neighbours only, or for the proxy: not for the server.
+// Hop-by-hop headers and those for the proxy: not passed to the server.
 bool is_ours(std::string_view name) {
   constexpr std::array<std::string_view, 7> kHop{"connection", "close",   "keep-alive", "te",
                                                  "trailer",    "upgrade", "host"};
   return name.starts_with("proxy-") || std::ranges::find(kHop, name) != kHop.end();
 }
 
-// Takes the line up to CR LF; nullopt if it ends otherwise.
+// Takes the line up to CR LF; nullopt for any other line ending.
 std::optional<std::string_view> next_line(std::string_view& rest) {
   const std::size_t end = rest.find('\n');
   if (end == std::string_view::npos || end == 0 || rest[end - 1] != '\r') return std::nullopt;
@@ -231,8 +231,7 @@ std::variant<Request, Refusal> parse_request(std::string_view head) {
   }
   constexpr std::string_view kScheme = "http://";
   if (lowered(line->target.substr(0, kScheme.size())) != kScheme)
-    return Refusal{400,
-                   "this is the proxy of the session: ask for http://HOST/, or CONNECT HOST:PORT"};
+    return Refusal{400, "this is the session's proxy: request http://HOST/, or CONNECT HOST:PORT"};
   std::string_view rest = line->target.substr(kScheme.size());
   const std::size_t slash = std::min(rest.find_first_of("/?#"), rest.size());
   const std::optional<Place> place = parse_place(rest.substr(0, slash));

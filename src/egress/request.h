@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The head of a request to the proxy: CONNECT host:port, or METHOD http://host/path, read strictly.
 //
-// Trust: every byte is hostile. What two readers could understand differently is refused: bare line
-//        feeds, folded lines, a length twice, a transfer coding, hosts in unusual notations. What
-//        goes on to the server is written anew from the parts. Fuzzed.
+// Trust: every byte is hostile. Whatever two parsers could read differently is refused: bare line
+//        feeds, folded lines, duplicate lengths, transfer codings, hosts in unusual notations. The
+//        head for the server is written anew from the parsed parts. Fuzzed.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace vitrine::egress {
 
 inline constexpr std::size_t kMaxHead = 16 * 1024;
 
-// How many bytes of it are the head; nullopt = more are needed. A line that ends without CR counts as
-// the end: parse_request() refuses it.
+// The length of the head; nullopt = more bytes are needed. A line that ends without CR counts as the
+// end: parse_request() refuses it.
 std::optional<std::size_t> head_size(std::string_view bytes);
 
 struct Request {
   bool tunnel = false;  // CONNECT
-  std::string host;     // in its one spelling, see model/network.h
+  std::string host;     // normalised, see model/network.h
   std::uint16_t port = 0;
   std::string head;        // for the server; empty for a tunnel
   std::uint64_t body = 0;  // bytes that follow; not for a tunnel
@@ -30,7 +30,7 @@ struct Request {
 
 struct Refusal {
   int status = 400;
-  std::string reason;  // one line, plain ASCII, for whoever wrote the code
+  std::string reason;  // one line of ASCII for the author of the code
 };
 
 std::variant<Request, Refusal> parse_request(std::string_view head);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names to addresses, by the system's resolver, on threads of their own: it may hang, and then only
-// the lookup hangs. Whoever asks has a time limit, and forgets what comes too late.
+// Looks up names with the system's resolver, on threads of its own, because a lookup may hang. The
+// caller has a timeout, and drops answers that come later.
 //
 // Threading: ask() and take() from one thread; the lookup runs on the resolver's threads, which live
 // until the process ends.
@@ -17,9 +17,9 @@
 
 namespace vitrine::egress {
 
-inline constexpr std::size_t kMaxAddresses = 64;  // of one name; more are none at all
+inline constexpr std::size_t kMaxAddresses = 64;  // of one name; a name with more has none
 
-// All addresses of a name; none = it has none, or cannot be asked for now.
+// All addresses of a name; empty if there are none or the lookup failed.
 using Lookup = std::function<std::vector<Address>(const std::string& name)>;
 std::vector<Address> system_lookup(const std::string& name);
 
@@ -32,7 +32,7 @@ class Resolver {
  public:
   static Result<Resolver> start(Lookup lookup, int threads);
 
-  // False if too many wait already.
+  // False if too many lookups are queued.
   bool ask(std::uint64_t number, std::string name);
   int fd() const;  // readable when there are answers
   std::vector<Answer> take();

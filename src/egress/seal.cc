@@ -15,8 +15,8 @@ namespace vitrine::egress {
 
 namespace {
 
-// Of the event loop, of malloc, and of the system's resolver. Files are opened for reading only
-// (resolv.conf, hosts); a name service that is asked over a unix socket is not.
+// Used by the event loop, malloc and the system's resolver. Files are opened for reading only
+// (resolv.conf, hosts); a name service that listens on a unix socket is not reached.
 constexpr int kAllowed[] = {
     SCMP_SYS(read),
     SCMP_SYS(write),
@@ -114,7 +114,7 @@ Status seal() {
       seccomp_init(SCMP_ACT_ERRNO(ENOSYS)), ::seccomp_release);
   if (!filter || seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1) != 0 ||
       !add_rules(filter.get()) || seccomp_load(filter.get()) != 0)
-    return Error{Code::internal, "the proxy's filter of system calls cannot be loaded"};
+    return Error{Code::internal, "loading the proxy's system call filter failed"};
   return ok();
 }
 

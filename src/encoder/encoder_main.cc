@@ -2,7 +2,7 @@
 // vitrine-encoder: makes a video of one display, in a process of its own.
 //
 // Descriptor 3 is the front's socket (src/wire/encoder.h); the framebuffer file and the file to write
-// come through it. It seals itself before it looks at the first pixel, and ends with its recording.
+// come through it. It seals itself before it reads the first pixel, and exits with its recording.
 // Only this program links the encoders, one of which (x264) is under the GPL.
 #include <sys/prctl.h>
 
@@ -20,8 +20,8 @@ int main() {
   using namespace vitrine;
   std::signal(SIGPIPE, SIG_IGN);
   ::prctl(PR_SET_NAME, "vitrine-encoder", 0, 0,
-          0);                      // it is started by a descriptor, which has none
-  av_log_set_level(AV_LOG_QUIET);  // what it says reaches nobody
+          0);                      // a program started from a descriptor has no name
+  av_log_set_level(AV_LOG_QUIET);  // nobody reads its log
   if (Status closed = encoder::close_others(); !closed) {
     std::fprintf(stderr, "vitrine-encoder: %s\n", closed.error().describe().c_str());
     return 1;

@@ -28,14 +28,14 @@ namespace {
 namespace w = wire::encoder;
 
 constexpr int kBuffer = 64 * 1024;
-constexpr std::uint64_t kTrailer = 16 * 1024;  // what a file needs at most for its head and end
-constexpr std::uint64_t kPerPacket = 64;       // what a muxer adds to each packet
-constexpr std::int64_t kKeySeconds = 4;        // so far apart are the places one can jump to
+constexpr std::uint64_t kTrailer = 16 * 1024;  // upper bound of a file's header and trailer
+constexpr std::uint64_t kPerPacket = 64;       // upper bound of the muxer's overhead per packet
+constexpr std::int64_t kKeySeconds = 4;        // between key frames
 
 struct Kind {
   const char* muxer;
   const char* encoder;
-  const char* codec;  // as it is told
+  const char* codec;  // the name in Started
   AVPixelFormat pixels;
   bool is_video;
 };
@@ -73,7 +73,7 @@ void choose(w::Format format, AVCodecContext& codec, Options& options) {
   switch (format) {
     case w::Format::mp4:
       options.set("preset", "veryfast");
-      options.set("tune", "zerolatency");  // no frame waits in the encoder
+      options.set("tune", "zerolatency");  // the encoder holds back no frame
       options.set("crf", "26");
       break;
     case w::Format::webm:
@@ -179,7 +179,7 @@ Status Movie::open_codec(const w::Start& wish, int width, int height) {
   codec_->framerate = {fps, 1};
   codec_->thread_count = 1;
   codec_->max_b_frames = 0;
-  codec_->gop_size = fps * 60;  // we choose them by time, see add()
+  codec_->gop_size = fps * 60;  // key frames are chosen by time, see add()
   if (kind.is_video) {
     codec_->color_range = AVCOL_RANGE_MPEG;
     codec_->colorspace = AVCOL_SPC_SMPTE170M;
@@ -225,7 +225,7 @@ Status Movie::open_file(const w::Start& wish) {
     return failed("preparing the file", e);
   format_.reset(format);
   auto* buffer = static_cast<std::uint8_t*>(av_malloc(kBuffer));
-  // Only the pictures' writer goes back, to put in how many there are.
+  // Only the APNG muxer seeks back, to write the number of frames.
   format->pb = avio_alloc_context(buffer, kBuffer, 1, this, nullptr, &Movie::write_bytes,
                                   wish.format == w::Format::apng ? &Movie::seek : nullptr);
   if (format->pb == nullptr) return Error{Code::internal, "preparing the file failed"};

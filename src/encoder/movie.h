@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames in, a file out: libav's encoder and muxer for one recording.
 //
-// Videos are written in pieces of a second, so that what is in the file can be played whatever
-// happens next. Ownership: writes to `file`, which stays the caller's; opens nothing.
+// Videos are written in fragments of one second, so that the file can be played whatever happens next.
+// Ownership: writes to `file`, which stays the caller's; opens nothing.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class Movie {
   Movie(const Movie&) = delete;
   Movie& operator=(const Movie&) = delete;
 
-  // `tick` counts frames of the constant grid and grows. `over_limit` when the file would become
-  // larger than it may: nothing was written then. `unavailable` when the disk is full.
+  // `tick` is the frame's number on the constant time grid, and grows. `over_limit` when the file would
+  // become too large: then nothing was written. `unavailable` when the disk is full.
   Status add(const Frame& frame, std::int64_t tick);
   // Ends the file, once.
   Status finish();
@@ -62,7 +62,7 @@ class Movie {
   std::uint64_t max_bytes_;
   std::uint64_t position_ = 0;
   std::uint64_t end_ = 0;       // bytes in the file
-  std::uint64_t promised_ = 0;  // bytes given to the muxer, with its own
+  std::uint64_t promised_ = 0;  // bytes given to the muxer, including its overhead
   int failed_ = 0;              // errno of the first write that failed
   std::uint64_t frames_ = 0;
   std::int64_t last_tick_ = -1;
@@ -71,7 +71,7 @@ class Movie {
   std::unique_ptr<AVCodecContext, Free> codec_;
   std::unique_ptr<AVFormatContext, Free> format_;
   std::unique_ptr<AVFrame, Free> picture_;
-  std::unique_ptr<AVFrame, Free> scaled_;  // before its colours are counted
+  std::unique_ptr<AVFrame, Free> scaled_;  // before it is reduced to a palette
   std::unique_ptr<AVPacket, Free> packet_;
   std::unique_ptr<SwsContext, Free> scaler_;
 };

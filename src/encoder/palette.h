@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 256 colours for a picture that has more. Pure.
+// Reduces an image to 256 colours. Pure.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ struct Paletted {
   std::vector<std::uint8_t> pixels;          // one byte each
 };
 
-// From four-byte pixels, blue first. Exact for up to 255 colours that differ in their upper five
-// bits; otherwise the most frequent ones, and the nearest of them for the others.
+// From four-byte pixels, blue first. Exact for up to 255 colours that differ in their upper five bits;
+// otherwise the most frequent colours are kept and the others become the nearest of them.
 Paletted make_palette(std::span<const std::uint8_t> bgrx);
 
 }  // namespace vitrine::encoder

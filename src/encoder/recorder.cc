@@ -16,7 +16,7 @@ namespace {
 
 namespace w = wire::encoder;
 
-constexpr std::uint64_t kFileSlack = 64 * 1024;  // the muxer's last words, beyond max_bytes
+constexpr std::uint64_t kFileSlack = 64 * 1024;  // for the muxer's trailer, beyond max_bytes
 
 w::Reason reason_of(const Error& error) {
   if (error.code == Code::over_limit) return w::Reason::size;
@@ -45,7 +45,7 @@ int Recorder::run() {
     end = record();
   }
   if (movie_) {
-    // As long as it took; unless there is no room for it.
+    // Repeats the last frame at the end, unless the file is full.
     const bool room = end->reason != w::Reason::size && end->reason != w::Reason::disk_full;
     if (room && tick_ > encoded_tick_ && encoded_tick_ >= 0)
       if (std::optional<End> failed = add(tick_)) end = failed;
@@ -90,20 +90,20 @@ std::optional<Recorder::End> Recorder::prepare() {
 Recorder::End Recorder::record() {
   const auto fps = static_cast<std::int64_t>(movie_->what().fps);
   const std::int64_t last = fps * wish_.max_seconds;
-  std::int64_t told = 0;  // seconds
+  std::int64_t reported = 0;  // seconds
   while (true) {
     pollfd fds[] = {{timer_.get(), POLLIN, 0}, {control_, POLLIN, 0}};
     if (::poll(fds, 2, -1) < 0 && errno != EINTR) return {w::Reason::error, "waiting failed"};
     if (fds[1].revents != 0 && asked_to_stop()) return {};
     std::uint64_t ticks = 0;
     if (::read(timer_.get(), &ticks, sizeof ticks) != sizeof ticks) continue;
-    // A busy machine may have missed some: the grid goes on.
+    // On a busy machine some ticks are missed; the grid goes on.
     tick_ =
         std::min(tick_ + static_cast<std::int64_t>(std::min<std::uint64_t>(ticks, 1 << 30)), last);
     if (std::optional<End> end = sample()) return *end;
     if (tick_ >= last) return {w::Reason::time, ""};
-    if (tick_ / fps > told) {
-      told = tick_ / fps;
+    if (tick_ / fps > reported) {
+      reported = tick_ / fps;
       tell(progress());
     }
   }
@@ -125,7 +125,7 @@ std::optional<Recorder::End> Recorder::add(std::int64_t tick) {
   return std::nullopt;
 }
 
-// Also when the front is gone, or speaks nonsense: the recording ends well.
+// True also when the front is gone or breaks the protocol: the recording is finished properly.
 bool Recorder::asked_to_stop() {
   const Result<Packet> packet = receive_packet(control_, w::kMaxPacket, 0, Wait::dont);
   return packet || packet.error().code != Code::timed_out;
@@ -137,7 +137,7 @@ w::Progress Recorder::progress() const {
   return {movie_->frames(), movie_->bytes(), static_cast<std::uint64_t>(milliseconds)};
 }
 
-// A front that does not read misses progress; Stopped is in the socket before it is full.
+// Progress is dropped when the front does not read; the other answers wait until it does.
 void Recorder::tell(const w::Reply& reply) {
   (void)send_packet(control_, w::encode_reply(reply), {},
                     std::holds_alternative<w::Progress>(reply) ? Wait::dont : Wait::block);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One recording, from Start to Stopped.
 //
-// The screen is looked at on a constant grid of time; only frames that differ are encoded, with the
-// grid's timestamps, and one each second, so that the file on disk is never far behind. The last
-// frame is encoded again at the end: the video is as long as the recording was.
+// The screen is read on a constant time grid. A frame is encoded, with the grid's timestamp, if it
+// differs from the previous one or a second has passed, so that the file is never far behind. The last
+// frame is encoded again at the end, so that the video is as long as the recording.
 #pragma once
 
 #include <chrono>
@@ -19,10 +19,10 @@ namespace vitrine::encoder {
 
 class Recorder {
  public:
-  // `control` is looked at, not owned; what comes through it is.
+  // `control` is not owned; the descriptors received through it are.
   explicit Recorder(int control) : control_(control) {}
 
-  // Waits for Start, records, says Stopped. What the process is to exit with.
+  // Waits for Start, records, sends Stopped. Returns the exit status of the process.
   int run();
 
  private:
@@ -33,7 +33,7 @@ class Recorder {
 
   std::optional<End> prepare();
   End record();
-  // The frame of this tick; an end if there can be no more.
+  // Encodes the frame of this tick. Returns an End if the recording is over.
   std::optional<End> sample();
   std::optional<End> add(std::int64_t tick);
   bool asked_to_stop();
@@ -47,7 +47,7 @@ class Recorder {
   Fd timer_;
   std::optional<Source> source_;
   std::unique_ptr<Movie> movie_;
-  std::int64_t tick_ = 0;  // of the grid, from 0
+  std::int64_t tick_ = 0;  // on the grid, from 0
   std::int64_t encoded_tick_ = -1;
   std::uint64_t encoded_hash_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the encoder gives up before it looks at the first pixel.
+// What the encoder gives up before it reads the first pixel.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace vitrine::encoder {
 
-// Every descriptor but the standard ones and 3 is closed. Call first.
+// Closes every descriptor except the standard ones and 3. Call it first.
 Status close_others();
 
-// For good: no new privileges; limits of memory, file size and descriptors; a low priority; and a
-// system call filter that leaves reading, writing, waiting and memory, and nothing that opens,
-// starts, connects or makes memory executable. Any step that fails is an error.
+// Gives up, for good: new privileges; memory, file size and descriptors beyond their limits; normal
+// priority; and, by a system call filter, all calls except reading, writing, waiting and memory. It can
+// open, start and connect to nothing, and map no executable memory. Any step that fails is an error.
 Status seal(std::uint64_t max_file_bytes);
 
 }  // namespace vitrine::encoder

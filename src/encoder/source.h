@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The framebuffer file, one frame at a time.
 //
-// Trust: a session paints the pixels, and its X server may shorten the file at any moment: only
-// pread() is used, at places computed from the geometry that was told.
+// Trust: a session chooses the pixels, and its X server may truncate the file at any moment. Only
+// pread() is used, at offsets computed from the geometry in Start.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace vitrine::encoder {
 
-// Rows of four-byte pixels, blue first. Sides are even, as video wants them: where the screen's are
-// not, its last column and row are there twice.
+// Rows of four-byte pixels, blue first. Width and height are even, as video codecs require: of an odd
+// screen the last column or row is duplicated.
 struct Frame {
   int width = 0;
   int height = 0;
@@ -27,11 +27,11 @@ class Source {
  public:
   Source(int file, const wire::encoder::Start& where);
 
-  // Reads the screen as it is now. `unavailable` if the file is too short. Of a server that has just
-  // started it may be black for a moment: a film begins with the colour that the root is about to have.
+  // Reads the screen. `unavailable` if the file is too short. A server that has just started may be
+  // black for a moment: those pixels are read as the root window's colour.
   Status read();
   const Frame& frame() const { return frame_; }
-  // Of the frame: equal frames have equal ones, others almost surely not.
+  // A hash of the frame.
   std::uint64_t hash() const { return hash_; }
 
  private:
@@ -39,10 +39,10 @@ class Source {
 
   int file_;
   wire::encoder::Start where_;
-  std::vector<std::uint8_t> raw_;  // as it lies in the file
+  std::vector<std::uint8_t> raw_;  // the file's bytes
   Frame frame_;
   std::uint64_t hash_ = 0;
-  bool painted_ = false;  // something was seen that is not black
+  bool painted_ = false;  // a pixel was not black
 };
 
 }  // namespace vitrine::encoder

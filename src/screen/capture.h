@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of single windows, also of parts that others cover, by the Composite extension.
+// Screenshots of single windows, including covered parts, by the Composite extension.
 //
-// Covered parts have no pixels until the window is given a picture of its own and its program has
-// painted into it: that takes a moment, during which the loop goes on.
+// Covered parts have no pixels until the window is redirected to a pixmap of its own and its program
+// has repainted it. That takes a moment, during which the loop goes on.
 #pragma once
 
 #include <deque>
@@ -26,7 +26,7 @@ class Capture {
 
   void ask(std::uint32_t number, xcb_window_t window) { waiting_.push_back({number, window}); }
   std::size_t waiting() const { return waiting_.size(); }
-  // The next answer, once it is there.
+  // The next answer; nullopt while there is none.
   std::optional<Picture> advance(Clock::time_point now);
   std::optional<Clock::time_point> wakes() const;
 
@@ -40,7 +40,7 @@ class Capture {
   const X& x_;
   bool present_ = false;
   std::deque<Wanted> waiting_;
-  bool redirected_ = false;  // the first of them
+  bool redirected_ = false;  // the first window of `waiting_`
   Clock::time_point ready_{};
 };
 

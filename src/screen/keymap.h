@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which key makes which keysym, and which keys may be given new ones.
+// Which keycode produces which keysym, and which keycodes may be remapped.
 //
-// A value: read from the server before each input, since programs may change it. Only the first
-// group's plain and shifted levels are used.
+// A value, read from the X server before each input, because programs may change it. Only the plain
+// and shifted levels of the first group are used.
 //
-// Spare keys make nothing, or only what no keyboard of a session has (the keys of media players). One
-// that was given a character keeps it: a program that is busy now reads its events, and asks what
-// they mean, later.
+// A spare key produces nothing, or only keysyms of media keys. A spare key that was given a character
+// keeps it: a busy program looks up the mapping later, when it reads its events.
 #pragma once
 
 #include <array>
@@ -31,19 +30,19 @@ class Keymap {
   // Rows of `width` keysyms, for keycodes from `first` on.
   void read(Keycode first, std::size_t width, const std::vector<Keysym>& rows);
 
-  // How to make it; nothing if no key does.
+  // The key that produces it; nullopt if none does.
   std::optional<Stroke> find(Keysym keysym) const;
 
-  // How many keysyms can be lent keys at the same time.
+  // How many keysyms can have a spare key at the same time.
   std::size_t spares() const;
   bool is_spare(Keycode keycode) const { return rows_[keycode].spare; }
-  // Gives `keysym` the spare key that was used longest ago, and marks it as used.
+  // Maps the least recently used spare key to `keysym`, and marks it as used.
   struct Loan {
     Keycode keycode = 0;    // 0 = there is no spare key
-    bool was_lent = false;  // it had another meaning before, which programs may still need
+    bool was_lent = false;  // it was mapped to another keysym, which programs may still look up
   };
   Loan lend(Keysym keysym);
-  // Marks a key as used, so that it is not the next one to be lent again.
+  // Marks a key as used, so that it is not the next one to be remapped.
   void touch(Keycode keycode);
 
  private:
@@ -53,7 +52,7 @@ class Keymap {
     bool spare = false;
   };
   std::array<Row, 256> rows_{};
-  std::array<std::uint64_t, 256> used_{};  // when it was last typed with
+  std::array<std::uint64_t, 256> used_{};  // value of clock_ at its last use
   std::array<bool, 256> lent_{};
   std::uint64_t clock_ = 0;
 };

@@ -20,12 +20,12 @@ Keysym keysym_of(char32_t character);
 std::u32string characters_of(std::string_view utf8);
 
 // One key: an X11 keysym's name ("Return", "F4", "eacute"), a common other name ("enter", "ctrl",
-// "pageup"; in any case), one character ("s", "é"), or "U+20AC". `invalid_argument` says what would
-// be accepted.
+// "pageup"; case-insensitive), one character ("s", "é"), or "U+20AC". The text of `invalid_argument`
+// lists what is accepted.
 Result<Keysym> parse_key(std::string_view name);
 
-// Keys joined by "+": "ctrl+shift+s", "alt+F4", "ctrl++". In a chord a capital letter is its key, as
-// people write "Ctrl+S"; alone it is the letter.
+// Keys joined by "+": "ctrl+shift+s", "alt+F4", "ctrl++". In a chord a capital letter stands for its
+// key, as in "Ctrl+S"; alone it is the capital letter.
 Result<std::vector<Keysym>> parse_chord(std::string_view chord);
 
 }  // namespace vitrine::screen

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The windows on the screen, from the top down.
+// The windows on the screen, topmost first.
 #pragma once
 
 #include "screen/window_manager.h"
@@ -7,8 +7,8 @@
 
 namespace vitrine::screen {
 
-// Mapped windows first wins: of many windows, unmapped ones are left out before mapped ones. Looks at
-// no more than a few thousand.
+// At most wire::screen's limit; unmapped windows are left out before mapped ones. Examines a few
+// thousand windows at most.
 wire::screen::Windows list_windows(const X& x, const WindowManager& window_manager);
 
 // Text of a title as UTF-8: cut to 256 bytes at a character, without control characters.

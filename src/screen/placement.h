@@ -16,17 +16,17 @@ struct Rect {
 };
 
 struct PlacementHint {
-  Rect rect;                   // as the program left it
-  bool positioned = false;     // it says that it chose the place
-  std::optional<Rect> parent;  // of a dialog
+  Rect rect;                   // as the program set it
+  bool positioned = false;     // the program chose the position
+  std::optional<Rect> parent;  // main window of a dialog
 };
 
-// In the middle of the screen, or of the parent; a little further down and right for each window that
-// is there already; a window that chose its place keeps it, if it can be seen there. Where it fits it
-// is on the screen whole, otherwise its top left corner is.
+// Centers the window on the screen or on its parent, and moves it down and right by a step for each
+// window in the same place. A window that chose a visible position keeps it. A window that fits is
+// placed entirely on the screen; of a larger one the top left corner is.
 Rect place(const PlacementHint& hint, const Rect& screen, const std::vector<Rect>& others);
 
-// What a program may ask for: sizes from 1 to 16,384, places within X11's range.
+// Limits a requested rectangle: sizes from 1 to 16,384, positions within X11's range.
 Rect clamp(const Rect& rect);
 
 }  // namespace vitrine::screen

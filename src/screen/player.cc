@@ -70,8 +70,8 @@ void Player::apply(const Step& step, Clock::time_point now) {
     fake(x_, strike->down ? XCB_KEY_PRESS : XCB_KEY_RELEASE, strike->keycode);
   } else if (const auto* remap = std::get_if<Remap>(&step)) {
     this->remap(*remap);
-  } else if (const auto* rest = std::get_if<Pause>(&step)) {
-    resumes_ = now + std::chrono::milliseconds(rest->milliseconds);
+  } else if (const auto* pause = std::get_if<Pause>(&step)) {
+    resumes_ = now + std::chrono::milliseconds(pause->milliseconds);
   } else if (std::holds_alternative<WaitForProgram>(step)) {
     pinged_ = window_manager_.ping();
     const auto blind = kBlindCatchUp + kBlindKey * std::min(keys_since_wait_, 300);

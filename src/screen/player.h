@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays one script to the X server, a bit in every turn of the loop, so that windows are managed
-// meanwhile.
+// Sends the steps of one script to the X server, a few in each turn of the loop, so that windows are
+// managed in between.
 #pragma once
 
 #include <deque>
@@ -20,7 +20,7 @@ class Player {
     steps_.assign(steps.begin(), steps.end());
     busy_ = true;
   }
-  // Plays until a rest or a few dozen steps. True when that was the end, and the server has it all.
+  // Sends steps until a pause, a few dozen at most. True once all are sent and the server has them.
   bool play(Clock::time_point now);
   std::optional<Clock::time_point> wakes() const;
 
@@ -32,13 +32,13 @@ class Player {
   const X& x_;
   WindowManager& window_manager_;
   std::deque<Step> steps_;
-  std::optional<std::uint32_t> pinged_;  // a program is waited for
-  int keys_since_wait_ = 0;              // keys since a program was waited for
-  bool busy_ = false;                    // also during a rest at the end
+  std::optional<std::uint32_t> pinged_;  // the ping whose pong is awaited
+  int keys_since_wait_ = 0;              // key presses since the last WaitForProgram
+  bool busy_ = false;                    // also during a pause at the end
   Clock::time_point resumes_{};
 };
 
-// The keyboard as it is now, into `keymap`; and the state of the screen a script begins with.
+// Reads the current mapping into `keymap`, and the state of the screen that a script starts from.
 void read_keymap(const X& x, Keymap& keymap);
 Screen read_screen(const X& x, const WindowManager& window_manager);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-screen: manages the windows of one display, and follows the front's requests about it.
+// vitrine-screen: manages the windows of one display, and serves the front's requests about it.
 //
-// Lives in the jail of the X server. $DISPLAY and $XAUTHORITY name the server; descriptor 3 is the
-// front's socket (src/wire/screen.h). Ends when the X server ends.
+// It runs in the jail of the X server. $DISPLAY and $XAUTHORITY name the server; descriptor 3 is the
+// front's socket (src/wire/screen.h). It exits when the X server exits.
 //
-// Any client of an X server may break another's connection. So the one who works is a child, and a
-// parent that no client knows of starts the next one, more and more slowly. When none can connect any
-// more, the X server is gone, and so are they.
+// Any client of an X server may close another's connection. The work is therefore done by a child; its
+// parent, which no X client can reach, starts the next child, with growing pauses. When no child can
+// connect any more, the X server is gone, and the parent exits.
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kFront = 3;
 constexpr auto kFirstPause = 20ms;
 constexpr auto kLongestPause = 5000ms;
-constexpr auto kGoodLife = 10s;  // after which its end is no sign that the next one is killed too
+constexpr auto kGoodLife = 10s;  // a child that lived so long resets the pause
 constexpr int kNoServer = 2;     // exit status of a child that could not connect
 constexpr int kMaxTries = 8;     // in a row, without a server
 

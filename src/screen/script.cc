@@ -24,7 +24,7 @@ constexpr std::uint32_t kLearnMapping = 30;  // until programs know new meanings
 constexpr const char* kNoKey = "this keyboard has no free key for it";
 constexpr const char* kNoControl =
     "a text has no control characters but \\n and \\t; a key event does others: BackSpace, Escape";
-constexpr std::size_t kBurst = 16;  // characters without a rest
+constexpr std::size_t kBurst = 16;  // characters without a pause
 
 class Writer {
  public:

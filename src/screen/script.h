@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input events, broken down into what the X server is told, step by step. Pure.
+// Input events as a list of steps for the X server. Pure.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,15 @@ struct KeyEvent {
   Keycode keycode = 0;
   bool down = false;
 };
-struct Remap {  // give the key this one meaning
+struct Remap {  // map the key to this keysym
   Keycode keycode = 0;
   Keysym keysym = 0;
 };
 struct Pause {
   std::uint32_t milliseconds = 0;
 };
-// Until the active window's program has read what was sent so far. A program asks what a key means
-// when it reads the event, not when it happened.
+// Waits until the active window's program has read all events sent so far. A program looks up the
+// mapping of a key when it reads the event, not when the key was pressed.
 struct WaitForProgram {};
 struct AskToClose {
   std::uint32_t window = 0;
@@ -43,7 +43,7 @@ using Step = std::variant<MoveTo, ButtonEvent, KeyEvent, Remap, Pause, WaitForPr
 struct Screen {
   int width = 0;
   int height = 0;
-  bool caps_lock = false;  // as it is now
+  bool caps_lock = false;  // current state
 };
 
 struct Refusal {
@@ -51,8 +51,8 @@ struct Refusal {
   std::string text;
 };
 
-// All steps, or the first event that cannot be followed. Lends spare keys of `keymap` to characters
-// that have none.
+// All steps, or the first event that cannot be performed. Characters without a key get spare keys of
+// `keymap`.
 std::variant<std::vector<Step>, Refusal> make_script(
     const std::vector<wire::screen::InputEvent>& events, const Screen& screen, Keymap& keymap);
 

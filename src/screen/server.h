@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The helper's loop: events of the X server, requests of the front, and what goes on over time.
+// The helper's loop: events of the X server, requests of the front, and timed work.
 //
-// Owns the front's socket. A front that is gone is waited for: windows are managed all the same.
+// Owns the front's socket. Windows are managed while no front is connected, too.
 #pragma once
 
 #include <deque>
@@ -16,7 +16,7 @@ namespace vitrine::screen {
 
 class Server {
  public:
-  enum class Life { first, again };  // again: the one before was killed
+  enum class Life { first, again };  // again: the previous helper was killed
   Server(X x, Fd front, Life life);
 
   // Returns when the X server is gone.
@@ -47,7 +47,7 @@ class Server {
   Player player_;
   Capture capture_;
   Keymap keymap_;
-  std::uint32_t playing_ = 0;  // the request that the player is at
+  std::uint32_t playing_ = 0;  // the request whose script runs
   std::deque<Waiting> inputs_;
   std::deque<Answer> answers_;
 };

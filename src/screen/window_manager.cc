@@ -33,7 +33,7 @@ Status WindowManager::start() {
   xcb_clear_area(x_, 0, x_.root(), 0, 0, 0, 0);
   managing_ = Reply<xcb_generic_error_t>(xcb_request_check(x_, chosen)) == nullptr;
   if (x_.broken()) return Error{Code::unavailable, "the display ended"};
-  if (!managing_) return ok();  // a program of the session is one
+  if (!managing_) return ok();  // a program of the session is the window manager
   announce();
   const Reply<xcb_query_tree_reply_t> tree(
       xcb_query_tree_reply(x_, xcb_query_tree(x_, x_.root()), nullptr));
@@ -110,8 +110,8 @@ void WindowManager::manage(xcb_window_t window, bool was_mapped) {
   Client client;
   client.rect = {geometry->x, geometry->y, geometry->width, geometry->height};
   const std::uint32_t flags = normal.empty() ? 0 : normal[0];
-  // Who chose no place is at 0,0; also of those who say that they did. A window that is shown again is
-  // where it was.
+  // A window that was not positioned is at 0,0, even if its hints say that it was. A window that is
+  // mapped again is where it was.
   const bool at_corner = geometry->x == 0 && geometry->y == 0;
   PlacementHint hint{client.rect, (flags & kUserPosition) != 0 || !at_corner, {}};
   if (!parent.empty() && parent[0] != x_.root() && parent[0] != window) client.parent = parent[0];
@@ -156,8 +156,8 @@ void WindowManager::forget(xcb_window_t window) {
 
 // -- stacking
 
-// With its dialogs above it, theirs above them, and above all what wants to be topmost. Who makes
-// thousands of them, or two that belong to each other, gets the first few.
+// Raises the window, then its dialogs, then theirs, then all windows that are kept above. At most
+// kMaxFamily are raised: a program may make thousands of dialogs, or two that own each other.
 void WindowManager::raise(xcb_window_t window) {
   std::vector<xcb_window_t> family{window};
   const auto add = [&](xcb_window_t other) {
@@ -207,7 +207,7 @@ std::optional<Clock::time_point> WindowManager::wakes() const {
   return settled_ + kSettleEvery;
 }
 
-// 0 = no window wants it: the root takes it, since a keyboard that is nobody's stays so.
+// 0 = no window takes the focus: the root window gets it, because an unset focus stays unset.
 void WindowManager::focus(xcb_window_t window) {
   const auto found = clients_.find(window);
   if (found != clients_.end()) {

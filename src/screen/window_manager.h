@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The window manager: a painted root, windows that are placed, stacked and given the keyboard.
+// The X11 window manager: paints the root window, and places, stacks and focuses windows.
 //
-// It draws no frames. A window that asks to be shown is placed (placement.h), raised and focused; a
-// dialog stays above its main window; when the active window goes, the next one gets the keyboard,
-// which is never nobody's. If a program of the session is a window manager itself, this one stands
-// back and only paints.
+// It draws no frames around windows. A window that is mapped is placed (placement.h), raised and
+// focused. A dialog stays above its main window. When the focused window goes, the one focused before
+// it gets the focus; the focus is never left unset. If a program of the session is a window manager
+// itself, this one only paints the root.
 //
-// Trust: the programs it serves are hostile. Nothing grows beyond kMaxManaged windows, and settle()
-// does what many events want at once only once.
+// Trust: the programs are hostile. At most kMaxManaged windows are managed, and settle() merges what
+// many events request into one change.
 #pragma once
 
 #include <chrono>
@@ -30,29 +30,29 @@ class WindowManager {
 
   explicit WindowManager(const X& x) : x_(x) {}
 
-  // Paints the root, becomes the window manager and takes over the windows that are there.
+  // Paints the root, becomes the window manager and manages the windows that exist already.
   Status start();
 
   void handle(const xcb_generic_event_t& event);
 
-  // Gives the keyboard to whom it belongs, and tells programs. Not more often than every few ms.
+  // Sets the focus and publishes the window list, at most once every few milliseconds.
   void settle(Clock::time_point now);
-  // When settle() has something to do.
+  // When settle() is due; nullopt = nothing to do.
   std::optional<Clock::time_point> wakes() const;
 
-  // The pointer pressed a button: the window below it comes up and gets the keyboard.
+  // A pointer button was pressed: raises and focuses the window below the pointer.
   void pressed();
   bool can_close(xcb_window_t window) const;
-  // Asks the window's program to close it; 0 = the active one.
+  // Sends WM_DELETE_WINDOW; 0 = the active window.
   void close(xcb_window_t window);
 
-  // Asks the active window's program for a sign that it has read its events up to here. Nothing if it
-  // knows no such sign.
+  // Sends _NET_WM_PING to the active window. Its pong means that the program has read all events sent
+  // before. Nullopt if the program does not support it.
   std::optional<std::uint32_t> ping();
-  // The last sign that came.
+  // The number of the last pong.
   std::uint32_t ponged() const { return ponged_; }
 
-  // The managed window that has the keyboard, whichever of its parts does; 0 = none.
+  // The managed window that has the focus, itself or in a child; 0 = none.
   xcb_window_t active() const;
   Rect screen() const { return screen_; }
   xcb_window_t own_window() const { return check_; }
@@ -60,8 +60,8 @@ class WindowManager {
  private:
   struct Client {
     Rect rect;
-    xcb_window_t parent = 0;    // the window a dialog belongs to
-    std::optional<Rect> saved;  // before it filled the screen
+    xcb_window_t parent = 0;    // main window of a dialog
+    std::optional<Rect> saved;  // its place before it was maximized
     bool takes_focus = true;
     bool above = false;
   };
@@ -87,7 +87,7 @@ class WindowManager {
   xcb_window_t check_ = 0;
   bool managing_ = false;
   std::unordered_map<xcb_window_t, Client> clients_;
-  std::vector<xcb_window_t> order_;  // the one that had the keyboard last comes last
+  std::vector<xcb_window_t> order_;  // in the order of focus, the last focused at the end
   xcb_window_t wanted_ = 0;
   std::uint32_t pinged_ = 0;
   std::uint32_t ponged_ = 0;

@@ -58,9 +58,9 @@ void WindowManager::configure(const xcb_configure_request_event_t& request) {
   if (request.value_mask & XCB_CONFIG_WINDOW_HEIGHT) wanted.height = request.height;
   wanted = clamp(wanted);
   if (found != clients_.end()) {
-    if (found->second.saved) found->second.saved = wanted;  // for when it leaves the full screen
+    if (found->second.saved) found->second.saved = wanted;  // applied when it is restored
     else if (wanted != found->second.rect) move(request.window, found->second, wanted);
-    // A request that changes nothing is answered all the same, or some programs wait for seconds.
+    // ICCCM: a request that changes nothing is answered too. Some programs wait seconds for it.
     notify_geometry(request.window, found->second.rect);
     const bool stacked = request.value_mask & XCB_CONFIG_WINDOW_STACK_MODE;
     const bool beside = request.value_mask & XCB_CONFIG_WINDOW_SIBLING;

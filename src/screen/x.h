@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connection to the X server, and the few things every part asks it.
+// The connection to the X server, with its atoms and property access.
 //
-// Trust: every value comes from the session's programs through the server. Properties are read in
-// bounded pieces; a reply that is missing (the window is gone) is an empty value.
+// Trust: every value is chosen by the session's programs. Property reads are bounded; a missing reply
+// (the window is gone) is an empty value.
 #pragma once
 
 #include <xcb/xcb.h>
@@ -37,7 +37,7 @@ struct Atoms {
 
 class X {
  public:
-  // To $DISPLAY. `unavailable` if there is no server or it does not want us.
+  // Connects to $DISPLAY. `unavailable` if there is no server or it refuses.
   static Result<X> connect();
 
   xcb_connection_t* get() const { return connection_.get(); }
@@ -57,7 +57,7 @@ class X {
 
   void set(xcb_window_t window, xcb_atom_t property, xcb_atom_t type,
            const std::vector<std::uint32_t>& items) const;
-  // Waits until the server has done everything asked of it so far.
+  // Waits until the server has processed all requests sent so far.
   void round_trip() const;
 
  private:
