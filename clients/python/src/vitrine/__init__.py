@@ -48,7 +48,8 @@ from .results import (
     Usage,
 )
 from .sandbox import Sandbox, run
-from .screen import Recording, RecordingInfo, Window
+from .screen import Recording
+from .screen_calls import RecordingInfo, Window
 from .server import Server, local
 
 __version__ = "0.1.0"

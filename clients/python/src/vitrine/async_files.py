@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session's files, for asyncio. The same methods as `Files`, to be awaited."""
+"""A session's files. Paths are relative to its home; both directions stream."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from . import calls
-from .calls import Call, file_path
-from .files import CHUNK, Listing, local_target, local_tree
+from .calls import Call, FileInfo, file_path
+from .local_files import CHUNK, async_pieces, local_target, local_tree
 from .untar import open_fresh, unpack
 
 if TYPE_CHECKING:
     from .transport import AsyncTransport
+
+
+AsyncContent = bytes | str | AsyncIterable[bytes]
+Listing = list[FileInfo]  # inside the class, `list` is a method
 
 
 class AsyncFiles:
@@ -25,13 +29,18 @@ class AsyncFiles:
     >>> await box.files.write("in.txt", "hello")
     >>> await box.files.read_text("in.txt")
     'hello'
+    >>> await box.files.upload("data.csv")               # -> data.csv
+    >>> await box.files.download("out/plot.png")         # -> ./plot.png
+    >>> await box.files.download_directory("out", "results")
+
+    They work while code runs, and after the session's process died.
     """
 
     def __init__(self, transport: AsyncTransport, session: str) -> None:
         self._transport = transport
         self._session = session
 
-    async def write(self, path: str, content: bytes | str | AsyncIterable[bytes]) -> None:
+    async def write(self, path: str, content: AsyncContent) -> None:
         """Makes or replaces a file; text is written as UTF-8. Parents are made."""
         if isinstance(content, str):
             content = content.encode()
@@ -43,7 +52,8 @@ class AsyncFiles:
         return b"".join([part async for part in self.iter_bytes(path)])
 
     async def read_text(self, path: str) -> str:
-        return (await self.read(path)).decode()
+        content = await self.read(path)
+        return content.decode()
 
     async def iter_bytes(self, path: str) -> AsyncIterator[bytes]:
         """A file's bytes, piece by piece; for files that should not be in memory as a whole."""
@@ -55,10 +65,13 @@ class AsyncFiles:
     async def upload(self, local: str | os.PathLike[str], path: str | None = None) -> None:
         """Sends a local file; by default under its own name."""
         with open(local, "rb") as source:
-            await self.write(path or Path(local).name, _pieces(source))
+            await self.write(path or Path(local).name, async_pieces(source))
 
     async def download(self, path: str, local: str | os.PathLike[str] | None = None) -> Path:
-        """Fetches a file into `local`, a file or a directory; by default into the current one."""
+        """Fetches a file into `local`, a file or a directory; by default into the current one.
+
+        A file that is there is replaced once the new one is complete.
+        """
         target = local_target(path, local)
         with open_fresh(target) as sink:
             async for part in self.iter_bytes(path):
@@ -99,8 +112,3 @@ class AsyncFiles:
 
     def __repr__(self) -> str:
         return f"<AsyncFiles of {self._session}>"
-
-
-async def _pieces(source: IO[bytes]) -> AsyncIterator[bytes]:
-    while part := await asyncio.to_thread(source.read, CHUNK):
-        yield part

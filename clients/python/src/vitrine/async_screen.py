@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session's screen, to be awaited: the same methods as in `screen`."""
+"""A session's screen: pictures, windows, input, recordings."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .calls import Call, session_path
 from .results import to_image
-from .screen import (
+from .screen_calls import (
     CHUNK,
     FilmFormat,
     RecordingInfo,
@@ -54,7 +56,15 @@ class AsyncScreen:
         max_ms: int | None = None,
         cursor: bool = False,
     ) -> Image:
-        """The screen now, as a PIL image. Arguments: those of `Sandbox.screenshot`."""
+        """The screen now, as a PIL image, also while code runs. Needs Pillow.
+
+        Args:
+            region: x, y, width, height of the part to see.
+            window: a title, a part of one, or an id: this window alone.
+            scale: 0.01 to 1.
+            wait_still: waits until nothing has changed for a moment, at most `max_ms`.
+            cursor: paints an arrow where input left the pointer.
+        """
         call = picture_call(self.id, region, window, scale, wait_still, max_ms, cursor)
         async with self._live.stream(call) as response:
             return to_image(await response.aread())
@@ -64,7 +74,10 @@ class AsyncScreen:
         return parse_windows(await self._live.call(Call("GET", session_path(self.id, "/windows"))))
 
     async def input(self, *events: Mapping[str, Any]) -> None:
-        """Mouse and keyboard, in order: all of it happens, or nothing (docs/display.md)."""
+        """Mouse and keyboard, in order: all of it happens, or nothing (docs/display.md).
+
+        >>> await box.input({"type": "click", "x": 2, "y": 3}, {"type": "text", "text": "hello"})
+        """
         await self._live.call(input_call(self.id, events))
 
     async def click(self, x: int, y: int, *, button: int = 1, count: int = 1) -> None:
@@ -93,7 +106,11 @@ class AsyncScreen:
         max_seconds: int | None = None,
         max_mb: int | None = None,
     ) -> AsyncIterator[AsyncRecording]:
-        """Records while its block runs, and writes the film to `to`; its name tells the format."""
+        """Records while its block runs, and writes the film to `to`; its name tells the format.
+
+        >>> async with box.record("demo.mp4"):
+        ...     await box.run(code)
+        """
         recording = await self.start_recording(
             fps=fps, format=format or format_of(to), max_seconds=max_seconds, max_mb=max_mb
         )
@@ -111,7 +128,7 @@ class AsyncScreen:
 
 
 class AsyncRecording:
-    """One recording. Usable while the sandbox it came from is open."""
+    """One recording. The film stays at the server after the session's end, until `delete()`."""
 
     def __init__(self, transport: AsyncTransport, info: RecordingInfo) -> None:
         self._transport = transport
@@ -142,11 +159,22 @@ class AsyncRecording:
         target = Path(to)
         with open_fresh(target) as sink:
             async for part in self.iter_bytes():
-                sink.write(part)
+                await asyncio.to_thread(sink.write, part)
         return target
 
     async def delete(self) -> None:
         await self._transport.call(film_call("DELETE", self.info))
+
+    async def __aenter__(self) -> AsyncRecording:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
 
     def __repr__(self) -> str:
         return f"<AsyncRecording {self.id} {self.info.state}>"

@@ -12,6 +12,9 @@ from urllib.parse import quote
 from .errors import ConnectionLost, UnsafePath, VitrineError, problem_error
 
 DEFAULT_EXEC_TIMEOUT_S = 30.0
+WAIT_S = 30.0
+"""How long a call waits while the server says that it has no room."""
+OnText = Callable[[str], object]
 _QUEUE = 17  # one execution runs and 16 wait, each for as long as its limit
 _INSTALL_S = 900.0  # a session that waits for its packages
 _MARGIN_S = 30.0  # for the network, and for the server to end what does not yield

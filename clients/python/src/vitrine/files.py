@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session's files, synchronously. Paths are relative to its home; both directions stream."""
+# Generated from async_files.py by clients/python/unasync.py: edit that one.
+"""A session's files. Paths are relative to its home; both directions stream."""
 
 from __future__ import annotations
 
@@ -8,18 +9,19 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING
 
 from . import calls
 from .calls import Call, FileInfo, file_path
+from .local_files import CHUNK, local_target, local_tree, pieces
 from .untar import open_fresh, unpack
 
 if TYPE_CHECKING:
     from .transport import Transport
 
-CHUNK = 1 << 16
-Content = bytes | str | BinaryIO | Iterable[bytes]
-Listing = list[FileInfo]
+
+Content = bytes | str | Iterable[bytes]
+Listing = list[FileInfo]  # inside the class, `list` is a method
 
 
 class Files:
@@ -47,20 +49,22 @@ class Files:
             response.read()
 
     def read(self, path: str) -> bytes:
-        return b"".join(self.iter_bytes(path))
+        return b"".join(list(self.iter_bytes(path)))
 
     def read_text(self, path: str) -> str:
-        return self.read(path).decode()
+        content = self.read(path)
+        return content.decode()
 
     def iter_bytes(self, path: str) -> Iterator[bytes]:
         """A file's bytes, piece by piece; for files that should not be in memory as a whole."""
-        with self._transport.stream(Call("GET", file_path(self._session, path))) as response:
+        call = Call("GET", file_path(self._session, path))
+        with self._transport.stream(call) as response:
             yield from response.iter_bytes(CHUNK)
 
     def upload(self, local: str | os.PathLike[str], path: str | None = None) -> None:
         """Sends a local file; by default under its own name."""
         with open(local, "rb") as source:
-            self.write(path or Path(local).name, source)
+            self.write(path or Path(local).name, pieces(source))
 
     def download(self, path: str, local: str | os.PathLike[str] | None = None) -> Path:
         """Fetches a file into `local`, a file or a directory; by default into the current one.
@@ -74,7 +78,8 @@ class Files:
         return target
 
     def list(self, path: str = "") -> Listing:
-        return calls.parse_listing(self._transport.call(calls.listing(self._session, path)))
+        shown = self._transport.call(calls.listing(self._session, path))
+        return calls.parse_listing(shown)
 
     def delete(self, path: str) -> None:
         """Deletes a file, or a directory with all that is in it."""
@@ -100,27 +105,9 @@ class Files:
                 return unpack(tar, Path(local))
 
     def upload_directory(self, local: str | os.PathLike[str], path: str = "") -> None:
-        """Sends every file below a local directory, links are not followed."""
+        """Sends every file below a local directory; links are not followed."""
         for source, target in local_tree(Path(local), path):
             self.upload(source, target)
 
     def __repr__(self) -> str:
         return f"<Files of {self._session}>"
-
-
-def local_target(path: str, local: str | os.PathLike[str] | None) -> Path:
-    name = calls.parts_of(path)[-1]
-    if local is None:
-        return Path(name)
-    target = Path(local)
-    return target / name if target.is_dir() else target
-
-
-def local_tree(local: Path, path: str) -> Iterator[tuple[Path, str]]:
-    """Each file below `local`, and its path in the session."""
-    for directory, _, names in os.walk(local):
-        for name in sorted(names):
-            source = Path(directory, name)
-            if source.is_file() and not source.is_symlink():
-                below = source.relative_to(local).as_posix()
-                yield source, f"{path}/{below}" if path else below

@@ -12,7 +12,7 @@ import base64
 import binascii
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import ExecutionFailed, NotPlainData, VitrineError, problem_error
@@ -276,6 +276,9 @@ def parse_error(given: Mapping[str, Any]) -> ErrorInfo:
     return ErrorInfo(
         str(given.get("name", "")), str(given.get("value", "")), str(given.get("traceback", ""))
     )
+
+
+OnEvent = Callable[[Event], object]
 
 
 def parse_event(line: bytes) -> Event:

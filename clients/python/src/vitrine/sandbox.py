@@ -3,87 +3,19 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Literal
+from typing import Any
 
 from . import calls
-from .calls import Call, Capture, Display, Execution, Limits, SessionInfo, Settings, session_path
-from .either import Either
-from .errors import ConnectionLost, NotFound
-from .files import Files
-from .results import Event, PastExecution, Result, Stack, parse_event, parse_past, parse_result
-from .screen import Screen
-from .transport import NDJSON, Lines, Transport, find_address, shared
+from .calls import WAIT_S, Call, Display, Limits, OnText, Settings, session_path
+from .session import Session, answer_session, run
+from .transport import Transport, find_address, shared
 
-OnText = Callable[[str], object]
-OnEvent = Callable[[Event], object]
-WAIT_S = 30.0
-"""How long a call waits while the server says that it has no room."""
+__all__ = ["Sandbox", "run"]
 
 
-def run(
-    code: str,
-    *,
-    timeout: float | None = None,
-    stdin: str | None = None,
-    on_stdout: OnText | None = None,
-    on_stderr: OnText | None = None,
-    on_event: OnEvent | None = None,
-    capture_screenshot: bool = False,
-    render_timeout: float | None = None,
-    display_time: float | None = None,
-    capture: Capture | bool = False,
-    limits: Limits | None = None,
-    env: Mapping[str, str] | None = None,
-    seed: int | None = None,
-    packages: Sequence[str] = (),
-    imports: Sequence[str] = (),
-    allow_sdist: bool = False,
-    environment: str | None = None,
-    isolation: str | None = None,
-    policy: str | None = None,
-    network: Sequence[str] = (),
-    url: str | None = None,
-    token: str | None = None,
-    wait_s: float = WAIT_S,
-) -> Result:
-    """Runs code in a session of its own, which is gone afterwards.
-
-    >>> vitrine.run("sum(range(10))").value
-    45
-    """
-    settings = Settings(
-        limits=limits,
-        env=env,
-        seed=seed,
-        packages=packages,
-        imports=imports,
-        allow_sdist=allow_sdist,
-        environment=environment,
-        isolation=isolation,
-        policy=policy,
-        network=network,
-    )
-    execution = Execution(
-        code,
-        timeout=timeout,
-        stdin=stdin,
-        capture_screenshot=capture_screenshot,
-        render_timeout=render_timeout,
-        display_time=display_time,
-        capture=capture,
-    )
-    transport = shared(find_address(url, token))
-    call = calls.run_once(settings, execution)
-    return _answer(transport, call, wait_s, on_stdout, on_stderr, on_event)
-
-
-_one_shot = run  # inside the class, `run` is something else
-
-
-class Sandbox(Screen):
+class Sandbox(Session):
     """A sealed, stateful Python session. Made at once; ended by `close()` or by `with`.
 
     >>> with vitrine.Sandbox(limits={"memory_mb": 256}) as box:
@@ -147,8 +79,8 @@ class Sandbox(Screen):
             environment=environment,
         )
         transport = shared(find_address(url, token))
-        shown = _create(transport, calls.create(settings), wait_s, on_progress)
-        self._set(transport, calls.parse_session(shown), wait_s, owned=True)
+        shown = answer_session(transport, calls.create(settings), wait_s, on_progress)
+        self._open(transport, shown, wait_s, owned=True)
 
     @classmethod
     def attach(
@@ -163,148 +95,19 @@ class Sandbox(Screen):
         transport = shared(find_address(url, token))
         shown = transport.call(Call("GET", session_path(session)))
         box = cls.__new__(cls)
-        box._set(transport, calls.parse_session(shown), wait_s, owned=False)
+        box._open(transport, shown, wait_s, owned=False)
         return box
 
-    def _set(self, transport: Transport, info: SessionInfo, wait_s: float, *, owned: bool) -> None:
+    def _open(
+        self, transport: Transport, shown: Mapping[str, Any], wait_s: float, *, owned: bool
+    ) -> None:
         self._transport = transport
         self._wait_s = wait_s
-        self._owned = owned
-        self.id = info.id
-        self.notes = info.notes
-        self.limits = info.limits
-        self._exec_limit = calls.exec_limit(info)
-        self.files = Files(transport, info.id)
-        """What is in the session's home: `box.files.upload("in.csv")`."""
+        self._set(transport, calls.parse_session(shown), owned=owned)
 
-    # ---- running code
-
-    def _run(
-        self,
-        code: str,
-        *,
-        timeout: float | None = None,
-        stdin: str | None = None,
-        env: Mapping[str, str] | None = None,
-        on_stdout: OnText | None = None,
-        on_stderr: OnText | None = None,
-        on_event: OnEvent | None = None,
-        capture_screenshot: bool = False,
-        render_timeout: float | None = None,
-        display_time: float | None = None,
-        capture: Capture | bool = False,
-        on_disconnect: Literal["interrupt", "continue"] | None = None,
-    ) -> Result:
-        """Runs code in this session and waits for its end. On the class: in a session of its own.
-
-        >>> box.run("name = input()", stdin="Ada\\n").check()
-        >>> box.run("print(name)", on_stdout=print)
-
-        An exception inside is no exception here: see `Result.outcome`, or use `Result.check()`.
-        If this call is interrupted (Ctrl-C), the code is too.
-
-        Args:
-            timeout: seconds; by default the session's `exec_timeout_s`.
-            stdin: what `input()` reads.
-            env: variables for this execution only.
-            on_stdout, on_stderr: get each piece of text as it appears.
-            on_event: gets every `Event` as it happens.
-            capture_screenshot: also takes the screen, as `Result.screenshot`.
-            capture: pictures while it runs, as `Result.frames`: True (whenever the screen has
-                changed), or such as {"every_ms": 200, "max": 20}.
-            on_disconnect: "continue" lets the code go on if the connection breaks.
-        """
-        execution = Execution(
-            code,
-            timeout,
-            stdin,
-            env,
-            capture_screenshot,
-            render_timeout,
-            display_time,
-            on_disconnect,
-            capture,
-        )
-        call = calls.execute(self.id, execution, self._exec_limit)
-        return _answer(self._transport, call, self._wait_s, on_stdout, on_stderr, on_event)
-
-    run = Either(_one_shot, _run)
-
-    run_once = staticmethod(_one_shot)
-
-    def stream(
-        self,
-        code: str,
-        *,
-        timeout: float | None = None,
-        stdin: str | None = None,
-        env: Mapping[str, str] | None = None,
-        capture_screenshot: bool = False,
-        capture: Capture | bool = False,
-        on_disconnect: Literal["interrupt", "continue"] | None = None,
-    ) -> Iterator[Event]:
-        """Runs code and gives each `Event` as it happens; the last one has the `Result`.
-
-        >>> for event in box.stream("for i in range(3): print(i)"):
-        ...     print(event.type, event.text)
-
-        Whoever leaves the loop early interrupts the code.
-        """
-        execution = Execution(
-            code,
-            timeout,
-            stdin,
-            env,
-            capture_screenshot,
-            on_disconnect=on_disconnect,
-            capture=capture,
-        )
-        call = calls.execute(self.id, execution, self._exec_limit)
-        return _events(self._transport, call, self._wait_s)
-
-    def interrupt(self) -> None:
-        """Raises KeyboardInterrupt in the running code; nothing happens if none runs."""
-        self._transport.call(Call("POST", session_path(self.id, "/interrupt")))
-
-    def reset(self, *, files: Literal["wipe", "keep"] = "wipe") -> SessionInfo:
-        """A fresh process under the same id, also for a dead session. Variables are gone."""
-        shown = self._transport.call(calls.reset(self.id, files), wait_s=self._wait_s)
-        return calls.parse_session(shown)
-
-    # ---- looking at it
-
-    def info(self) -> SessionInfo:
-        return calls.parse_session(self._transport.call(Call("GET", session_path(self.id))))
-
-    def history(self, limit: int = 50) -> list[PastExecution]:
-        """What ran in it, newest first."""
-        found: list[PastExecution] = []
-        after: str | None = None
-        while len(found) < limit:
-            page = self._transport.call(calls.history(self.id, limit - len(found), after))
-            found += [parse_past(one) for one in page["executions"]]
-            after = page.get("next")
-            if after is None:
-                break
-        return found
-
-    def stack(self) -> Stack:
-        """Where the code is now, without stopping it."""
-        shown = self._transport.call(Call("GET", session_path(self.id, "/stack")))
-        return Stack(bool(shown["running"]), shown.get("execution"), shown.get("stack"))
-
-    # ---- its end
-
-    def end(self) -> None:
-        """Ends the session and all that is in it. Fine if it is gone already."""
-        self._owned = False
-        with contextlib.suppress(NotFound):
-            self._transport.call(Call("DELETE", session_path(self.id)))
-
-    def detach(self) -> str:
-        """Lets the session live on after `close()`; `Sandbox.attach(id)` finds it again."""
-        self._owned = False
-        return self.id
+    @property
+    def _live(self) -> Transport:
+        return self._transport
 
     def close(self) -> None:
         """Ends the session if this object made it."""
@@ -328,54 +131,3 @@ class Sandbox(Screen):
 
     def __repr__(self) -> str:
         return f"<Sandbox {self.id} at {self._transport.address.url}>"
-
-
-def _answer(
-    transport: Transport,
-    call: Call,
-    wait_s: float,
-    on_stdout: OnText | None,
-    on_stderr: OnText | None,
-    on_event: OnEvent | None,
-) -> Result:
-    if on_stdout is None and on_stderr is None and on_event is None:
-        return parse_result(transport.call(call, wait_s=wait_s))
-    result: Result | None = None
-    with contextlib.closing(_events(transport, call, wait_s)) as events:
-        for event in events:
-            if on_event is not None:
-                on_event(event)
-            if event.type == "stdout" and on_stdout is not None:
-                on_stdout(event.text)
-            if event.type == "stderr" and on_stderr is not None:
-                on_stderr(event.text)
-            result = event.result or result
-    assert result is not None  # else _events has raised
-    return result
-
-
-def _events(transport: Transport, call: Call, wait_s: float) -> Generator[Event, None, None]:
-    """Reads to the very end, so that the connection can be used again."""
-    last: Event | None = None
-    with transport.stream(call, headers=NDJSON, wait_s=wait_s) as response:
-        lines = Lines()
-        for block in response.iter_bytes():
-            for line in lines.feed(block):
-                last = parse_event(line)
-                yield last
-    if last is None or last.result is None:
-        raise ConnectionLost(
-            "the stream ended early", remedy="the code may have run: see history()"
-        )
-
-
-def _create(
-    transport: Transport, call: Call, wait_s: float, on_progress: OnText | None
-) -> dict[str, object]:
-    if on_progress is None:
-        return dict(transport.call(call, wait_s=wait_s))
-    creation = calls.Creation(on_progress)
-    with transport.stream(call, headers=NDJSON, wait_s=wait_s) as response:
-        for block in response.iter_bytes():
-            creation.feed(block)
-    return creation.result()

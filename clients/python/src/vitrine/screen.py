@@ -1,18 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
+# Generated from async_screen.py by clients/python/unasync.py: edit that one.
 """A session's screen: pictures, windows, input, recordings."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from .calls import Call, session_path
 from .results import to_image
+from .screen_calls import (
+    CHUNK,
+    FilmFormat,
+    RecordingInfo,
+    Region,
+    Window,
+    click_event,
+    film_call,
+    format_of,
+    input_call,
+    parse_recording,
+    parse_windows,
+    picture_call,
+    start_call,
+)
 from .untar import open_fresh
 
 if TYPE_CHECKING:
@@ -20,53 +35,16 @@ if TYPE_CHECKING:
 
     from .transport import Transport
 
-FilmFormat = Literal["mp4", "webm", "gif", "apng"]
-Region = tuple[int, int, int, int]
-CHUNK = 1 << 18
-
-
-@dataclasses.dataclass(frozen=True)
-class Window:
-    """A window on the screen. `z`: the highest is on top."""
-
-    id: int
-    title: str
-    x: int
-    y: int
-    width: int
-    height: int
-    mapped: bool
-    active: bool
-    menu: bool
-    z: int
-    parent: int | None
-
-
-@dataclasses.dataclass(frozen=True)
-class RecordingInfo:
-    """A recording as the server shows it. `reason`: why it ended; None while it runs."""
-
-    id: str
-    session: str
-    state: Literal["recording", "ended"]
-    format: FilmFormat
-    fps: int
-    width: int
-    height: int
-    started_at: str
-    frames: int
-    seconds: float
-    bytes: int
-    reason: str | None = None
-    detail: str | None = None
-
 
 class Screen:
     """The part of `Sandbox` that sees and touches the session's screen."""
 
-    _transport: Transport
     _wait_s: float
     id: str
+
+    @property
+    def _live(self) -> Transport:
+        raise NotImplementedError
 
     def screenshot(
         self,
@@ -88,19 +66,19 @@ class Screen:
             cursor: paints an arrow where input left the pointer.
         """
         call = picture_call(self.id, region, window, scale, wait_still, max_ms, cursor)
-        with self._transport.stream(call) as response:
+        with self._live.stream(call) as response:
             return to_image(response.read())
 
     def windows(self) -> list[Window]:
         """From the top down; empty if nothing has opened one."""
-        return parse_windows(self._transport.call(Call("GET", session_path(self.id, "/windows"))))
+        return parse_windows(self._live.call(Call("GET", session_path(self.id, "/windows"))))
 
     def input(self, *events: Mapping[str, Any]) -> None:
         """Mouse and keyboard, in order: all of it happens, or nothing (docs/display.md).
 
-        >>> box.input({"type": "click", "x": 20, "y": 30}, {"type": "text", "text": "hello"})
+        >>> box.input({"type": "click", "x": 2, "y": 3}, {"type": "text", "text": "hello"})
         """
-        self._transport.call(input_call(self.id, events))
+        self._live.call(input_call(self.id, events))
 
     def click(self, x: int, y: int, *, button: int = 1, count: int = 1) -> None:
         self.input(click_event(x, y, button, count))
@@ -115,8 +93,8 @@ class Screen:
     ) -> Recording:
         """Records the screen until `stop()`, its time or size is used up, or the session ends."""
         call = start_call(self.id, fps, format, max_seconds, max_mb)
-        shown = self._transport.call(call, wait_s=self._wait_s)
-        return Recording(self._transport, parse_recording(shown))
+        shown = self._live.call(call, wait_s=self._wait_s)
+        return Recording(self._live, parse_recording(shown))
 
     @contextlib.contextmanager
     def record(
@@ -145,8 +123,8 @@ class Screen:
 
     def recordings(self) -> list[Recording]:
         """Oldest first."""
-        shown = self._transport.call(Call("GET", session_path(self.id, "/recordings")))
-        return [Recording(self._transport, parse_recording(one)) for one in shown["recordings"]]
+        shown = self._live.call(Call("GET", session_path(self.id, "/recordings")))
+        return [Recording(self._live, parse_recording(one)) for one in shown["recordings"]]
 
 
 class Recording:
@@ -163,7 +141,8 @@ class Recording:
 
     def stop(self) -> RecordingInfo:
         """Ends it; fine if it has ended already."""
-        self.info = parse_recording(self._transport.call(film_call("POST", self.info, "/stop")))
+        shown = self._transport.call(film_call("POST", self.info, "/stop"))
+        self.info = parse_recording(shown)
         return self.info
 
     def iter_bytes(self) -> Iterator[bytes]:
@@ -172,7 +151,7 @@ class Recording:
             yield from response.iter_bytes(CHUNK)
 
     def read(self) -> bytes:
-        return b"".join(self.iter_bytes())
+        return b"".join(list(self.iter_bytes()))
 
     def save(self, to: str | os.PathLike[str]) -> Path:
         """Writes the film to a file, which is replaced once it is complete."""
@@ -198,63 +177,3 @@ class Recording:
 
     def __repr__(self) -> str:
         return f"<Recording {self.id} {self.info.state}>"
-
-
-def picture_call(
-    session: str,
-    region: Region | None,
-    window: str | int | None,
-    scale: float | None,
-    wait_still: bool,
-    max_ms: int | None,
-    cursor: bool,
-) -> Call:
-    wishes = {
-        "region": None if region is None else ",".join(map(str, region)),
-        "window": None if window is None else str(window),
-        "scale": None if scale is None else str(scale),
-        "wait": "still" if wait_still else None,
-        "max_ms": None if max_ms is None else str(max_ms),
-        "cursor": "true" if cursor else None,
-    }
-    params = {name: value for name, value in wishes.items() if value is not None}
-    return Call("GET", session_path(session, "/screenshot"), params=params, patience=90.0)
-
-
-def input_call(session: str, events: tuple[Mapping[str, Any], ...]) -> Call:
-    body = {"events": [dict(event) for event in events]}
-    return Call("POST", session_path(session, "/input"), body, patience=90.0)
-
-
-def click_event(x: int, y: int, button: int, count: int) -> dict[str, Any]:
-    return {"type": "click", "x": x, "y": y, "button": button, "count": count}
-
-
-def start_call(
-    session: str, fps: int | None, form: str, max_seconds: int | None, max_mb: int | None
-) -> Call:
-    wishes = {"fps": fps, "format": form, "max_seconds": max_seconds, "max_mb": max_mb}
-    body = {name: value for name, value in wishes.items() if value is not None}
-    return Call("POST", session_path(session, "/recordings"), body)
-
-
-def film_call(method: str, info: RecordingInfo, below: str = "") -> Call:
-    return Call(method, session_path(info.session, f"/recordings/{info.id}{below}"))
-
-
-def format_of(name: str | os.PathLike[str] | None) -> FilmFormat:
-    endings: dict[str, FilmFormat] = {
-        ".webm": "webm", ".gif": "gif", ".apng": "apng", ".png": "apng"
-    }  # fmt: skip
-    return "mp4" if name is None else endings.get(Path(name).suffix.lower(), "mp4")
-
-
-def parse_windows(given: Mapping[str, Any]) -> list[Window]:
-    names = [field.name for field in dataclasses.fields(Window)]
-    return [Window(**{name: one.get(name) for name in names}) for one in given["windows"]]
-
-
-def parse_recording(given: Mapping[str, Any]) -> RecordingInfo:
-    names = [field.name for field in dataclasses.fields(RecordingInfo)]
-    values: dict[str, Any] = {name: given.get(name) for name in names}
-    return RecordingInfo(**values)
