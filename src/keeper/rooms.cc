@@ -309,7 +309,9 @@ void Rooms::worker_ended(Room& room, Ending ending) {
 
 void Rooms::kill_worker(Room& room) {
   set_yielding(room, false);  // dying takes processor time, too
-  if (room.shell->cgroup && room.shell->cgroup->kill_worker()) return;
+  const bool killed = room.shell->cgroup && room.shell->cgroup->kill_worker();
+  thaw(room);
+  if (killed) return;
   if (room.worker.pid > 0) reaper_.signal(room.worker.pid, SIGKILL);
   // Without a cgroup only init's end takes along what the worker started.
   shells_.end_inside(*room.shell);
@@ -356,8 +358,16 @@ Result<std::uint64_t> Rooms::wanted_time(const Room& room) const {
 Status Rooms::freeze(Room& room, bool frozen) {
   if (!room.shell->cgroup)
     return Error{Code::unsupported, "this host gives no cgroups to freeze with"};
-  return room.shell->cgroup->freeze(frozen ? jail::Cgroup::Freeze::freeze
-                                           : jail::Cgroup::Freeze::thaw);
+  Status done = room.shell->cgroup->freeze(frozen ? jail::Cgroup::Freeze::freeze
+                                                  : jail::Cgroup::Freeze::thaw);
+  if (done) room.frozen = frozen;
+  return done;
+}
+
+void Rooms::thaw(Room& room) {
+  if (!room.frozen) return;
+  if (Status thawed = freeze(room, false); !thawed)
+    log_error(std::move(thawed.error()).during("continuing a frozen session").describe());
 }
 
 void Rooms::set_yielding(Room& room, bool yields) {
@@ -384,7 +394,9 @@ void Rooms::give_back(std::unique_ptr<Room> room, std::function<void()> gone) {
   shell->display.on_change = {};
   const int pid = room->worker.pid;
   if (pid > 0) reaper_.watch(pid, [lease = room->worker.lease](Ending) {});
-  if (!may_recycle(*room) || !shell->cgroup->kill_worker()) {
+  const bool recyclable = may_recycle(*room) && shell->cgroup->kill_worker();
+  thaw(*room);
+  if (!recyclable) {
     room.reset();
     return shells_.retire(shell, std::move(gone));
   }

@@ -52,6 +52,7 @@ struct Room {
   Lifetime lifetime = Lifetime::session;
   std::uint64_t oom_kills = 0;  // before this worker
   bool killed_for_memory = false;
+  bool frozen = false;  // everything inside is stopped
   TimerId oom_timer = 0;
   std::unique_ptr<Crowd::Member> yields = {};  // to those that want the processor for a moment
   std::optional<Death> death = {};             // of the worker
@@ -98,6 +99,9 @@ class Rooms {
   // one that is starved is not calm.
   Result<std::uint64_t> wanted_time(const Room& room) const;
   Status freeze(Room& room, bool frozen);
+  // Continues what is frozen. Nothing inside a frozen room answers, yields or (cgroups v1) dies, and a
+  // worker that is started in one never begins.
+  void thaw(Room& room);
   void set_yielding(Room& room, bool yields);
   bool crowded() const { return crowd_.full(); }  // sessions fill the machine
 

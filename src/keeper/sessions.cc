@@ -118,7 +118,7 @@ void Sessions::leave(std::unique_ptr<Room> room, std::unique_ptr<Proxy> proxy,
   rooms_.set_yielding(*room, false);
   if (!proxy) return rooms_.give_back(std::move(room), std::move(gone));
   room->lifetime = Lifetime::session;  // what had a network is not used again
-  (void)rooms_.freeze(*room, false);   // v1 kills only what runs
+  rooms_.thaw(*room);                  // the proxy is in its cgroup: v1 kills only what runs
   auto kept = std::make_shared<std::unique_ptr<Room>>(std::move(room));
   egress_.close(std::move(proxy),
                 [this, kept, gone = std::move(gone)] { rooms_.give_back(std::move(*kept), gone); });
@@ -217,7 +217,7 @@ void Sessions::reset(const wire::Reset& request, std::uint64_t owner, Opened ope
   if (!proxy) return refresh();
   rooms_.set_yielding(**kept, false);
   // The next one listens on the same port of the same namespace.
-  (void)rooms_.freeze(**kept, false);
+  rooms_.thaw(**kept);
   egress_.close(std::move(proxy), refresh);
 }
 
@@ -225,6 +225,7 @@ Result<wire::Opened> Sessions::attach(std::uint64_t id, std::uint64_t owner) {
   Result<Session*> session = find_live(id);
   if (!session) return std::move(session.error());
   (*session)->owner = owner;
+  rooms_.thaw(*(*session)->room);  // it is about to be asked for what its new owner missed
   return wire::Opened{id, Source::warm, (*session)->overdue};
 }
 
@@ -377,6 +378,7 @@ void Sessions::deadline_passed(std::uint64_t id) {
   Session& session = sessions_.at(id);
   session.overdue = session.watched;
   notify_(session.owner, wire::TimedOut{id, session.watched});
+  rooms_.thaw(*session.room);  // a frozen one could neither yield nor end
   rooms_.signal(*session.room, wire::stack_signal(), session.watched);
   rooms_.signal(*session.room, wire::interrupt_signal(), session.watched);
   session.deadline = loop_.after(kGrace, [this, id] {
@@ -468,7 +470,7 @@ wire::Listed Sessions::list(std::uint64_t after) const {
       listed.more = true;
       break;
     }
-    listed.sessions.push_back({session.id, session.death, session.watched});
+    listed.sessions.push_back({session.id, session.death, session.watched, session.room->frozen});
   }
   return listed;
 }

@@ -392,6 +392,8 @@ Task<Status> Registry::adopt_one(const store::SessionRow& row, const wire::Liste
     session->died(Death{.cause = Cause::killed, .code = 9});
     co_return ok();
   }
+  // It continues, to tell us what we missed; then it goes on resting where it was.
+  if (found.frozen) session->last_used -= session->spec.limits.idle_time / kFreezeFraction;
   session->deadline_passed(opened->overdue);
   session->connect(row.engine, take_lines(std::move(fds), outside_of(session->spec)),
                    Session::Line::adopted);

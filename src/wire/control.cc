@@ -246,7 +246,8 @@ struct PutReply {
   void operator()(const Listed& r) {
     out.u8(r.more ? 1 : 0).u32(static_cast<std::uint32_t>(r.sessions.size()));
     for (const auto& entry : r.sessions) {
-      out.u64(entry.session).u64(entry.execution).u8(entry.death ? 1 : 0);
+      out.u64(entry.session).u64(entry.execution).u8(entry.frozen ? 1 : 0);
+      out.u8(entry.death ? 1 : 0);
       if (entry.death) put_death(out, *entry.death);
     }
   }
@@ -291,6 +292,7 @@ Reply get_reply(Reader& in, std::uint8_t kind) {
         Listed::Entry entry;
         entry.session = in.u64();
         entry.execution = in.u64();
+        entry.frozen = get_bool(in);
         if (get_bool(in)) entry.death = get_death(in);
         listed.sessions.push_back(entry);
       }

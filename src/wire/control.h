@@ -71,7 +71,8 @@ struct List {  // the sessions with greater numbers, in order; kListPage of them
   std::uint64_t after = 0;
 };
 inline constexpr std::size_t kListPage = 2000;
-// Takes over a session that another client had. Descriptors of the reply: as for Create.
+// Takes over a session that another client had; a frozen one continues. Descriptors of the reply: as for
+// Create.
 struct Attach {
   std::uint64_t session = 0;
 };
@@ -157,6 +158,7 @@ struct Listed {
     std::uint64_t session = 0;
     std::optional<Death> death = {};
     std::uint64_t execution = 0;  // the one being watched; 0 = none known
+    bool frozen = false;          // until it is attached, or told to continue
   };
   std::vector<Entry> sessions;
   bool more = false;

@@ -54,7 +54,7 @@ const std::vector<Reply> kReplies{
     Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},
     Done{},
     Opened{.session = 1, .source = Source::built, .overdue = 7},
-    Listed{.sessions = {{2, {}, 0}, {3, Death{Cause::oom, 9}, 4}}, .more = true},
+    Listed{.sessions = {{2, {}, 0, false}, {3, Death{Cause::oom, 9}, 4, true}}, .more = true},
     Used{.cpu_us = 5, .memory_peak_bytes = 6, .memory_now_bytes = 7},
     Told{.json = R"({"pid": 1})"},
     FileOpened{.size = 8, .modified_ms = 9, .hidden = ".new"},
@@ -258,6 +258,8 @@ TEST(ControlReply, KeepsTheOrderAndTheFieldsOfAList) {
   EXPECT_EQ(sessions[1].death->cause, Cause::oom);
   EXPECT_EQ(sessions[1].death->code, 9);
   EXPECT_EQ(sessions[1].execution, 4u);
+  EXPECT_FALSE(sessions[0].frozen);
+  EXPECT_TRUE(sessions[1].frozen);
 }
 
 TEST(ControlReply, RefusesAListThatLiesAboutItsLength) {

@@ -38,6 +38,7 @@ class Keeper:
         self.number = 0
         self.events: list[tuple[str, int, Any]] = []
         self.sessions: list[Session] = []
+        self.frozen: set[int] = set()  # those that the last list() said are
         self.replies: dict[int, tuple[bytes, list[int]]] = {}
 
     def __enter__(self) -> Keeper:
@@ -146,6 +147,10 @@ class Keeper:
             more = bool(reader.number("B"))
             for _ in range(reader.number("I")):
                 session, watched = reader.number("Q"), reader.number("Q")
+                if reader.number("B"):
+                    self.frozen.add(session)
+                else:
+                    self.frozen.discard(session)
                 death = None
                 if reader.number("B"):
                     death = (wire.CAUSES[reader.number("B")], reader.number("i"))
@@ -219,6 +224,9 @@ class Session:
         body = struct.pack("<QB", self.id, int(keep_files))
         _, fds = self.keeper.call(wire.RESET, body)
         self.take(fds)
+
+    def freeze(self, frozen: bool = True) -> None:
+        self.keeper.call(wire.FREEZE, struct.pack("<QB", self.id, int(frozen)))
 
     def usage(self) -> dict[str, int]:
         reader = self.verb(wire.ASK_USAGE)

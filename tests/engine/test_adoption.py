@@ -46,6 +46,14 @@ def kill_client(process: KeeperProcess, body: str) -> int:
     return int(line)
 
 
+def freeze_or_skip(session: Session) -> None:
+    try:
+        session.freeze()
+    except KeeperError as error:
+        assert error.code == "unsupported", error
+        pytest.skip("this host gives no cgroups to freeze with")
+
+
 @pytest.fixture
 def abandon(process: KeeperProcess) -> Callable[[Callable[[Session], object]], int]:
     """Makes a client, lets it act on a session, and closes everything of it at once."""
@@ -322,3 +330,60 @@ def test_descriptors_for_a_client_that_is_gone_are_not_kept(
         last.end_all()
 
     assert eventually(lambda: process.descriptors() < 200)
+
+
+@both_modes
+def test_a_frozen_session_is_listed_as_frozen_and_continues_when_it_is_taken_over(
+    keeper: Keeper, abandon
+) -> None:
+    def freeze(session: Session) -> None:
+        session.run("x = 'kept'")
+        freeze_or_skip(session)
+
+    id = abandon(freeze)
+    assert keeper.list() and keeper.frozen == {id}
+
+    session = keeper.attach(id)
+
+    assert session.resume().claim == "ok"
+    assert session.run("x").texts == ["'kept'"]
+    assert keeper.list() and keeper.frozen == set()
+
+
+@both_modes
+def test_a_frozen_session_is_reset_and_keeps_its_files(session: Session) -> None:
+    session.run("open('kept', 'w').write('x')")
+    freeze_or_skip(session)
+
+    session.reset(keep_files=True)
+
+    assert session.run("open('kept').read()").texts == ["'x'"]
+
+
+@both_modes
+@pytest.mark.parametrize("last", ["kill", "reset", "end"])
+def test_nothing_waits_for_what_is_frozen(session: Session, last: str) -> None:
+    session.begin("while True: pass")
+    freeze_or_skip(session)
+
+    if last == "kill":
+        session.kill()
+        assert eventually(session.is_dead)
+    elif last == "reset":
+        session.reset()
+        session.execution = 0
+        assert session.run("1").texts == ["1"]
+    else:
+        session.end()
+
+
+@both_modes
+def test_a_deadline_holds_for_code_that_is_frozen(session: Session) -> None:
+    session.run("x = 'kept'")
+    execution = session.begin("import time\ntime.sleep(60)")
+    session.watch(execution.id, 0.2)
+    freeze_or_skip(session)
+
+    session.wait(execution)
+
+    assert (execution.claim, execution.timed_out) == ("interrupted", True)

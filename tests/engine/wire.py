@@ -62,7 +62,7 @@ CODES = (
     ASK_USAGE,
     INFO,
 ) = range(12)
-END_LOOP, OPEN_DISPLAY, START_ENCODER = 18, 19, 20
+FREEZE, END_LOOP, OPEN_DISPLAY, START_ENCODER = 17, 18, 19, 20
 
 
 class ProtocolError(Exception):

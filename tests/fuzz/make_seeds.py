@@ -144,7 +144,8 @@ REQUESTS = {
 }  # fmt: skip
 REPLIES = {
     "error": b"\x03" + text(b"full") + text(b"wait"), "done": b"", "opened": ONE + b"\x02",
-    "listed": pack("<IQBQQBQ", 2, 1, 0, 0, 2, 1, 3), "used": ONE + TWO + THREE, "told": text(b"{}"),
+    "listed": pack("<BIQQBBQQBBBi", 0, 2, 1, 0, 0, 0, 2, 3, 1, 1, 2, 9),
+    "used": ONE + TWO + THREE, "told": text(b"{}"),
     "file_opened": ONE + TWO + text(b".x"),
     "files_listed": pack("<BI", 1, 1) + text(b"name") + b"\0" + ONE + TWO,
 }  # fmt: skip
