@@ -88,7 +88,7 @@ Status Channel::input(std::uint64_t execution, const wire::Input& input) {
 
 Status Channel::resume() {
   assembler_.adopt();
-  return send(wire::Type::resume, 0, {});
+  return send(wire::Type::resume, 0, wire::Resume{}.encode());
 }
 
 Result<std::optional<wire::Message>> Channel::receive() {

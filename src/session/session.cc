@@ -14,6 +14,7 @@
 #include "session/output_pipe.h"
 #include "session/pace.h"
 #include "session/sights.h"
+#include "session/stamps.h"
 #include "session/to_worker.h"
 
 namespace vitrine::session {
@@ -26,6 +27,7 @@ namespace {
 constexpr std::chrono::milliseconds kUnwatched{20};
 constexpr std::chrono::milliseconds kStackTime{1000};
 constexpr std::chrono::milliseconds kDeathNotice{300};
+constexpr std::chrono::milliseconds kResumeGrace{1000};  // as the keeper gives an execution
 constexpr std::chrono::milliseconds kBetweenExecutions{50};
 constexpr std::size_t kMaxBacklog = 256 * 1024;
 constexpr int kFramesAtOnce = 64;  // then others have their turn
@@ -87,7 +89,8 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
   replaying_ = line == Line::adopted;
   replayed_ = 0;
   if (line == Line::adopted) {
-    connection_->socket->send(wire::Type::resume, 0, "");
+    resume_token_ = new_token();
+    connection_->socket->send(wire::Type::resume, 0, wire::Resume{resume_token_}.encode());
   } else {
     last_number_ = 0;
     if (const std::optional<wire::Setup> setup = setup_of(spec))
@@ -151,6 +154,8 @@ Result<std::shared_ptr<Execution>> Session::execute(ExecRequest request) {
   queue_.push_back(execution);
   touch();
   if (!current_ && !replaying_) begin_next();
+  else if (!current_ && queue_.size() == 1)
+    arm_resume_limit(execution->request.timeout.value_or(spec.limits.exec_time));
   return execution;
 }
 
@@ -250,6 +255,14 @@ void Session::arm_watch() {
   });
 }
 
+void Session::arm_resume_limit(std::chrono::milliseconds limit) {
+  watch_timer_.expires_after(limit + kResumeGrace);
+  watch_timer_.async_wait([self = shared_from_this()](error_code cancelled) {
+    if (cancelled || !self->replaying_ || self->current_) return;
+    self->break_off(Error{Code::timed_out, "it did not answer after a restart of the server"});
+  });
+}
+
 // False at the end of the stream or after a breach.
 bool Session::take_frames(Connection& connection, int most) {
   const std::shared_ptr<WorkerSocket> socket = connection.socket;
@@ -346,6 +359,8 @@ void Session::take(const wire::Message& message) {
     if (!replaying_) return break_off(Error{Code::invalid_argument, "it says ready unasked"});
     if (ready->last_execution >= kAbsurdExecution)
       return break_off(Error{Code::invalid_argument, "an execution that nobody asked for"});
+    // Fronts before this one asked, too, and died before they read the answer.
+    if (ready->token != resume_token_) return;
     last_number_ = std::max(last_number_, ready->last_execution);
     replayed_ = ready->last_execution;
     replaying_ = false;

@@ -111,6 +111,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void never_began(Execution& execution, const char* note);
   void break_off(const Error& why);
   void arm_watch();
+  // Executions wait for an adopted worker's `ready`. Their time limit holds meanwhile, too.
+  void arm_resume_limit(std::chrono::milliseconds limit);
 
   asio::any_io_executor executor_;
   backend::KeeperLink& keeper_;
@@ -122,6 +124,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::uint64_t last_number_ = 0;
   std::uint64_t replayed_ = 0;  // adopted: the execution whose messages come again after `ready`
   bool replaying_ = false;      // adopted: what comes before the worker's `ready` will come again
+  std::uint64_t resume_token_ = 0;  // of the `resume` that this `ready` answers
   asio::steady_timer watch_timer_;
   Changes stack_told_;
 };

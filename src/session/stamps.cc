@@ -20,6 +20,12 @@ std::string new_id() {
   return id;
 }
 
+std::uint64_t new_token() {
+  std::uint64_t token = 0;
+  while (token == 0) (void)!::getrandom(&token, sizeof token, 0);
+  return token;
+}
+
 std::string now_rfc3339() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);

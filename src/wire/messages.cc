@@ -133,9 +133,22 @@ Result<Input> Input::decode(std::string_view payload) {
   return input;
 }
 
+std::string Resume::encode() const {
+  Writer out;
+  out.u64(token);
+  return out.take();
+}
+
+Result<Resume> Resume::decode(std::string_view payload) {
+  Reader in(payload);
+  const Resume resume{in.u64()};
+  if (!in.complete()) return malformed("resume");
+  return resume;
+}
+
 std::string Ready::encode() const {
   Writer out;
-  out.bytes(python).u64(last_execution);
+  out.bytes(python).u64(last_execution).u64(token);
   return out.take();
 }
 
@@ -144,6 +157,7 @@ Result<Ready> Ready::decode(std::string_view payload) {
   Ready ready;
   ready.python = get_utf8(in);
   ready.last_execution = in.u64();
+  ready.token = in.u64();
   if (!in.complete() || ready.python.size() > 64) return malformed("ready");
   return ready;
 }

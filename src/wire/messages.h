@@ -62,10 +62,19 @@ struct Input {
   static Result<Input> decode(std::string_view payload);
 };
 
+// client -> worker, after it took the session over: repeat the last execution.
+struct Resume {
+  std::uint64_t token = 0;  // comes back in the answer: those to clients before it are told apart
+
+  std::string encode() const;
+  static Result<Resume> decode(std::string_view payload);
+};
+
 // worker -> client (and, before the hand-over, to the keeper).
 struct Ready {
   std::string python;                // "3.11.2"
   std::uint64_t last_execution = 0;  // 0 = none yet
+  std::uint64_t token = 0;           // of the Resume that it answers; 0 = none
 
   std::string encode() const;
   static Result<Ready> decode(std::string_view payload);

@@ -28,7 +28,7 @@ const Execute kExecute{.code = "print('é')\n",
                        .render_ms = 1u << 31,
                        .line_ms = 10};
 const Input kInput{.end_of_file = true, .bytes = std::string("a\0\xFF", 3)};
-const Ready kReady{.python = "3.11.2", .last_execution = 1ull << 63};
+const Ready kReady{.python = "3.11.2", .last_execution = 1ull << 63, .token = 5};
 const ResultBundle kResult{
     .kind = ResultKind::update_display,
     .display_id = "plot-1",
@@ -135,6 +135,16 @@ TEST(Ready, ComesBackAsItWasSent) {
   ASSERT_TRUE(back);
   EXPECT_EQ(back->python, "3.11.2");
   EXPECT_EQ(back->last_execution, 1ull << 63);
+  EXPECT_EQ(back->token, 5u);
+}
+
+TEST(Resume, ComesBackAndHasEightBytes) {
+  Result<Resume> back = Resume::decode(Resume{1ull << 63}.encode());
+
+  ASSERT_TRUE(back) << back.error().describe();
+  EXPECT_EQ(back->token, 1ull << 63);
+  EXPECT_FALSE(Resume::decode(""));
+  EXPECT_FALSE(Resume::decode("123456789"));
 }
 
 TEST(Ready, RefusesAVersionThatIsAStory) {

@@ -55,7 +55,12 @@ Result<std::optional<wire::Message>> Channel::receive(const sigset_t& open) {
   }
   if (!*message) return message;
   if ((*message)->type == wire::Type::resume) {
-    if (Status s = replay(); !s) return std::move(s.error());
+    const Result<wire::Resume> resume = wire::Resume::decode((*message)->payload);
+    if (!resume) {
+      broken_ = true;
+      return Error{Code::unavailable, "the client broke the protocol"};
+    }
+    if (Status s = replay(resume->token); !s) return std::move(s.error());
     return std::optional<wire::Message>{};
   }
   if ((*message)->type == wire::Type::captured) {
@@ -152,10 +157,10 @@ void Channel::send_line(std::uint64_t execution, std::uint32_t line) {
   ::send(socket_, datagram.data(), datagram.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-Status Channel::replay() {
+Status Channel::replay(std::uint64_t token) {
   const std::lock_guard lock(sending_);
   const std::string payload =
-      wire::Ready{.python = python_version, .last_execution = execution_}.encode();
+      wire::Ready{.python = python_version, .last_execution = execution_, .token = token}.encode();
   if (Status s = send_frame({wire::Type::ready, wire::kReplay, execution_, 0, payload}); !s)
     return s;
   std::uint32_t sequence = 0;

@@ -49,7 +49,7 @@ class Channel {
  private:
   Status send_frame(const wire::Frame& frame);
   bool keep_waiting(const wire::Frame& frame);
-  Status replay();
+  Status replay(std::uint64_t token);
 
   int socket_;
   std::mutex sending_;  // guards what follows but the assembler

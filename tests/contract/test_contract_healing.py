@@ -185,6 +185,89 @@ def test_a_running_execution_survives(server: Server, session: Session, kind: st
     assert session.value("(x, y)") == "(1, 'done')"
 
 
+def frozen(server: Server, create: Callable[..., Session]) -> Session:
+    """A session with a variable and a file, left alone until it is frozen."""
+    session = create(limits={"idle_timeout_s": 8})
+    session.run("x = 'state'")
+    session.put("kept", b"file")
+
+    def is_frozen() -> bool:  # the list does not count as use
+        page = server.get("/v1/sessions?limit=1000", headers=server.authorised()).json["sessions"]
+        return any(one["id"] == session.id and one["state"] == "frozen" for one in page)
+
+    assert until(is_frozen), "it is never frozen"
+    return session
+
+
+def test_a_frozen_session_that_is_reset_keeps_its_files(
+    server: Server, create: Callable[..., Session]
+) -> None:
+    session = frozen(server, create)
+
+    answer = session.call("POST", "/reset", {"files": "keep"})
+
+    assert answer.status == 200, answer
+    assert session.value("open('kept').read()") == "'file'"
+
+
+def test_a_frozen_session_continues_after_a_restart(
+    server: Server, create: Callable[..., Session]
+) -> None:
+    session = frozen(server, create)
+
+    server.kill_front()
+
+    answer = session.exec("x, open('kept').read()", timeout_s=5)
+    assert answer.status == 200, answer
+    assert answer.json["outcome"] == "ok", answer
+    assert answer.json["results"] == [{"text/plain": "('state', 'file')"}]
+
+
+def test_two_restarts_within_one_execution(server: Server, session: Session) -> None:
+    session.run("x = 'state'")
+    task = session.background(WAIT_FOR_GO)
+    execution = session.running_id()
+
+    server.kill_front()
+    server.kill_front()
+
+    cut_off(task)
+    session.put("go", b"")
+    row = finished(session, execution)
+    assert row["outcome"] == "ok", row
+    assert row["results"] == [{"text/plain": "'done'"}], row
+    assert session.value("(x, y)") == "('state', 'done')"
+
+
+def test_a_frozen_session_survives_two_restarts_and_a_reset(
+    server: Server, create: Callable[..., Session]
+) -> None:
+    session = frozen(server, create)
+
+    server.kill_front()
+    server.kill_front()
+
+    assert session.value("x") == "'state'"
+    server.kill_front()
+    assert session.call("POST", "/reset", {"files": "keep"}).status == 200
+    assert session.value("open('kept').read()") == "'file'"
+
+
+def test_a_time_limit_holds_for_a_worker_that_ignores_a_new_front(
+    server: Server, session: Session
+) -> None:
+    worker = session.worker()
+    os.kill(worker, signal.SIGSTOP)
+    server.kill_front()
+
+    task = session.background("1", timeout_s=1)
+
+    answer = task.result()
+    assert answer.status == 200, answer
+    assert answer.json["outcome"] == "crashed", answer
+    assert session.show()["state"] == "dead"
+
+
 def test_one_that_ends_while_there_is_no_front(server: Server, session: Session) -> None:
     code = "import os, time\nx = 'set'\nwhile not os.path.exists('go'): time.sleep(0.01)\nprint('small')\ntime.sleep(0.3)\nx"
     task = Background(lambda: session.exec(code))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import random
 import select
 import socket
 import struct
@@ -267,13 +268,23 @@ class Session:
             self._take_events(execution)
         return execution
 
+    def ask_to_resume(self) -> int:
+        """The token with which the answer will come."""
+        token = random.getrandbits(63) + 1
+        self.send(wire.RESUME, 0, struct.pack("<Q", token))
+        return token
+
     def resume(self, until: Callable[[Execution], bool] | None = None) -> Execution:
         """After attaching: the last execution, all of it. The worker answers once it reads: when it
         is idle, or waits for input; what came before the answer comes again in it."""
-        self.send(wire.RESUME, 0, b"")
+        token = self.ask_to_resume()
         execution = Execution(0)
-        self.wait(execution, until=lambda: bool(execution.bodies(wire.READY)))
-        at = next(n for n, m in enumerate(execution.messages) if m.kind == wire.READY)
+
+        def answers(message: wire.Message) -> bool:
+            return message.kind == wire.READY and message.body["token"] == token
+
+        self.wait(execution, until=lambda: any(map(answers, execution.messages)))
+        at = next(n for n, m in enumerate(execution.messages) if answers(m))
         execution.messages[:at] = []
         self.execution = execution.id = execution.messages[0].body["last_execution"]
         for message in execution.messages:

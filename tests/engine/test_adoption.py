@@ -387,3 +387,19 @@ def test_a_deadline_holds_for_code_that_is_frozen(session: Session) -> None:
     session.wait(execution)
 
     assert (execution.claim, execution.timed_out) == ("interrupted", True)
+
+
+@both_modes
+def test_each_client_finds_the_answer_to_its_own_resume(
+    process: KeeperProcess, keeper: Keeper, abandon
+) -> None:
+    """Two have asked and died while the worker was busy: it answers them, too."""
+    id = abandon(lambda session: session.begin("import time\ntime.sleep(0.5)\n'value'"))
+    for _ in range(2):
+        with process.connect() as doomed:
+            doomed.attach(id).ask_to_resume()
+
+    session = keeper.attach(id)
+
+    assert session.resume().texts == ["'value'"]
+    assert session.run("6 * 7").texts == ["42"]

@@ -322,6 +322,7 @@ def decode_message(message: Message) -> Message:
     body: dict[str, Any] = {}
     if message.kind == READY:
         body = {"python": reader.text(), "last_execution": reader.number("Q")}
+        body["token"] = reader.number("Q")
     elif message.kind == RESULT:
         body = {"kind": reader.number("B"), "display_id": reader.text()}
         body["data"] = {}

@@ -41,7 +41,8 @@ MESSAGES = {
     ),
     "input": (INPUT, b"\0" + text(b"yes\n")),
     "input_end": (INPUT, b"\x01" + text(b"")),
-    "ready": (READY, text(b"3.11.2") + pack("<Q", 3)),
+    "resume": (RESUME, pack("<Q", 5)),
+    "ready": (READY, text(b"3.11.2") + pack("<QQ", 3, 5)),
     "result": (
         RESULT,
         b"\0" + text(b"") + pack("<H", 2) + text(b"text/plain") + text(b"42")
@@ -109,7 +110,7 @@ STREAMS = {
     "client_died": stream(
         FROM_CLIENT,
         frame(EXECUTE, MORE, 1, 0, b"abc"),
-        frame(RESUME, 0, 0, 0, b""),
+        frame(RESUME, 0, 0, 0, pack("<Q", 5)),
         frame(EXECUTE, 0, 1, 0, payload("execute")),
     ),
     "together": stream(

@@ -50,6 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     }
     case Type::input: check<Input>(payload); break;
+    case Type::resume: check<Resume>(payload); break;
     case Type::ready: check<Ready>(payload); break;
     case Type::result: {
       const ResultBundle result = check<ResultBundle>(payload);
