@@ -17,8 +17,7 @@ namespace vitrine::keeper {
 
 namespace {
 
-constexpr std::size_t kMaxUnsent = 4096;
-constexpr std::size_t kMaxUnsentFds = 160;  // copies that wait for a client cost the keeper's own
+constexpr std::size_t kMaxUnsent = 16'384;  // a few for each of thousands of sessions
 constexpr std::size_t kMaxConnections = 64;
 constexpr std::size_t kMaxUploads = 512;  // of one connection, at once
 constexpr int kRequestsPerTurn = 64;
@@ -110,9 +109,9 @@ void Control::add(Fd socket) {
 
 void Control::watch(std::uint64_t id) {
   Connection& connection = connections_.at(id);
-  const std::uint32_t events = connection.unsent.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
-  (void)loop_.watch(connection.socket.get(), events, [this, id](std::uint32_t ready) {
-    if ((ready & EPOLLOUT) != 0) flush(id);
+  const std::uint32_t events = connection.unsent.empty() ? EPOLLIN : EPOLLOUT;
+  (void)loop_.watch(connection.socket.get(), events, [this, id](std::uint32_t) {
+    if (!connections_.at(id).unsent.empty()) flush(id);
     if (connections_.contains(id)) read(id);
   });
 }
@@ -120,7 +119,7 @@ void Control::watch(std::uint64_t id) {
 void Control::read(std::uint64_t id) {
   for (int turn = 0; turn < kRequestsPerTurn; ++turn) {
     auto found = connections_.find(id);
-    if (found == connections_.end()) return;
+    if (found == connections_.end() || !found->second.unsent.empty()) return;
     Result<Packet> packet =
         receive_packet(found->second.socket.get(), wire::kMaxControl, 0, Wait::dont);
     if (!packet) {
@@ -280,11 +279,7 @@ bool Control::drop_upload(std::uint64_t id, const wire::RemoveFile& request) {
 void Control::answer_opened(std::uint64_t id, std::uint32_t number,
                             const Result<wire::Opened>& opened) {
   if (!opened) return answer(id, number, wire::Reply(opened.error()));
-  std::vector<int> fds = sessions_->descriptors(opened->session);
-  const std::vector<Fd> meters = sessions_->meters(opened->session);
-  for (const Fd& meter : meters) fds.push_back(meter.get());
-  for (int fd : sessions_->network(opened->session)) fds.push_back(fd);
-  send(id, wire::encode_reply(number, *opened), fds);
+  send_opened(id, number, *opened);
 }
 
 void Control::notify(std::uint64_t id, const wire::Event& event) {
@@ -300,19 +295,47 @@ void Control::send(std::uint64_t id, std::string bytes, const std::vector<int>& 
     if (sent) return;
     if (sent.error().code != Code::over_limit) return drop(id);
   }
-  connection.unsent_fds += fds.size();
-  if (connection.unsent.size() >= kMaxUnsent || connection.unsent_fds > kMaxUnsentFds) {
-    log_warning("a client does not read its answers");
-    return drop(id);
-  }
-  Connection::Waiting waiting{.bytes = std::move(bytes), .fds = {}};
+  Connection::Waiting waiting{.bytes = std::move(bytes)};
   for (int fd : fds) {
     Result<Fd> copy = duplicate(fd);
     if (!copy) return drop(id);
     waiting.fds.push_back(std::move(*copy));
   }
-  connection.unsent.push_back(std::move(waiting));
-  watch(id);
+  wait_to_send(id, std::move(waiting));
+}
+
+void Control::send_opened(std::uint64_t id, std::uint32_t number, const wire::Opened& opened) {
+  auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  Connection& connection = found->second;
+  if (connection.unsent.empty()) {
+    Status sent = transmit_opened(connection.socket.get(), number, opened);
+    if (sent) return;
+    if (sent.error().code != Code::over_limit) return drop(id);
+  }
+  wait_to_send(id, {.bytes = {}, .opened = opened, .number = number});
+}
+
+Status Control::transmit_opened(int socket, std::uint32_t number, const wire::Opened& opened) {
+  if (!sessions_->has_worker(opened.session)) {
+    const Error gone{Code::unavailable, "the session was ended meanwhile"};
+    return send_packet(socket, wire::encode_reply(number, gone), {}, Wait::dont);
+  }
+  std::vector<int> fds = sessions_->descriptors(opened.session);
+  const std::vector<Fd> meters = sessions_->meters(opened.session);
+  for (const Fd& meter : meters) fds.push_back(meter.get());
+  for (int fd : sessions_->network(opened.session)) fds.push_back(fd);
+  return send_packet(socket, wire::encode_reply(number, opened), fds, Wait::dont);
+}
+
+void Control::wait_to_send(std::uint64_t id, Connection::Waiting waiting) {
+  std::deque<Connection::Waiting>& unsent = connections_.at(id).unsent;
+  if (unsent.size() >= kMaxUnsent) {
+    log_warning("a client does not read what it is told");
+    return drop(id);
+  }
+  unsent.push_back(std::move(waiting));
+  if (unsent.size() == 1) watch(id);
 }
 
 void Control::flush(std::uint64_t id) {
@@ -321,10 +344,11 @@ void Control::flush(std::uint64_t id) {
     const Connection::Waiting& next = connection.unsent.front();
     std::vector<int> fds;
     for (const Fd& fd : next.fds) fds.push_back(fd.get());
-    Status sent = send_packet(connection.socket.get(), next.bytes, fds, Wait::dont);
+    const int socket = connection.socket.get();
+    Status sent = next.opened ? transmit_opened(socket, next.number, *next.opened)
+                              : send_packet(socket, next.bytes, fds, Wait::dont);
     if (!sent && sent.error().code == Code::over_limit) return;
     if (!sent) return drop(id);
-    connection.unsent_fds -= next.fds.size();
     connection.unsent.pop_front();
   }
   watch(id);

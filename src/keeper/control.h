@@ -2,8 +2,11 @@
 // The control socket: clients that ask for sessions, one SEQPACKET connection each.
 //
 // Trust:     a client may be compromised: requests are bounded and checked, a malformed one ends its
-//            connection, one that does not read its answers is cut off. Only the keeper's own user,
-//            root and the configured client uid may connect at all (SO_PEERCRED).
+//            connection. Only the keeper's own user, root and the configured client uid may connect at
+//            all (SO_PEERCRED).
+// Pressure:  while answers wait for a client to read, none of its requests is read, so they stay few: one
+//            for each session that is being made for it. Those wait without descriptors of their own. A
+//            client that leaves thousands of events unread is cut off.
 // Lifetime:  a client that goes away leaves its sessions as they are; the next one can attach them.
 // Threading: the keeper's loop.
 #pragma once
@@ -12,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -48,10 +52,11 @@ class Control {
     Fd socket;
     struct Waiting {
       std::string bytes;
-      std::vector<Fd> fds;
+      std::vector<Fd> fds = {};
+      std::optional<wire::Opened> opened = {};  // its descriptors are taken when it is sent
+      std::uint32_t number = 0;                 // of that request
     };
     std::deque<Waiting> unsent = {};
-    std::size_t unsent_fds = 0;
     // Files that have no name yet, by the one that stands for it: they end with the connection.
     struct Upload {
       std::uint64_t session = 0;
@@ -73,6 +78,9 @@ class Control {
   bool drop_upload(std::uint64_t id, const wire::RemoveFile& request);
   void answer_opened(std::uint64_t id, std::uint32_t number, const Result<wire::Opened>& opened);
   void send(std::uint64_t id, std::string bytes, const std::vector<int>& fds);
+  void send_opened(std::uint64_t id, std::uint32_t number, const wire::Opened& opened);
+  Status transmit_opened(int socket, std::uint32_t number, const wire::Opened& opened);
+  void wait_to_send(std::uint64_t id, Connection::Waiting waiting);
   void flush(std::uint64_t id);
   void drop(std::uint64_t id);
   void watch(std::uint64_t id);

@@ -74,15 +74,45 @@ void Rooms::take(const wire::Create& request, Take taken) {
     });
     return zygotes_.want(flavor);
   }
-  const bool ordinary = same_shape(request.limits, kDefaultLimits);
+  if (starts_of(request).waiting() == 0)
+    if (std::unique_ptr<Room> room = take_warm(request))
+      return taken(Taken{std::move(room), Source::warm});
+  start_in_turn(request, std::move(taken), [this, request](Take then) {
+    if (stopping_) return then(Error{Code::unavailable, "the keeper is stopping"});
+    if (std::unique_ptr<Room> room = take_warm(request))  // while it waited
+      return then(Taken{std::move(room), Source::warm});
+    take_cold(request, std::move(then));
+  });
+}
+
+RequestWindow& Rooms::starts_of(const wire::Create& request) {
+  return starts_.try_emplace(Flavor(request.variant, request.environment), kMaxStarts)
+      .first->second;
+}
+
+void Rooms::start_in_turn(const wire::Create& request, Take taken,
+                          std::function<void(Take)> begin) {
+  RequestWindow& starts = starts_of(request);
+  starts.enter([&starts, taken = std::move(taken), begin = std::move(begin)] {
+    begin([&starts, taken](Result<Taken> got) {
+      taken(std::move(got));
+      starts.leave();
+    });
+  });
+}
+
+std::unique_ptr<Room> Rooms::take_warm(const wire::Create& request) {
   auto& pool = warm_[index(request.variant)];
   const bool plain = flavor_for(request) == Flavor(request.variant);
-  if (ordinary && plain && !pool.empty()) {
-    std::unique_ptr<Room> room = std::move(pool.front());
-    pool.pop_front();
-    room->lifetime = request.lifetime;
-    return taken(Taken{std::move(room), Source::warm});
-  }
+  if (pool.empty() || !plain || !same_shape(request.limits, kDefaultLimits)) return nullptr;
+  std::unique_ptr<Room> room = std::move(pool.front());
+  pool.pop_front();
+  room->lifetime = request.lifetime;
+  return room;
+}
+
+void Rooms::take_cold(const wire::Create& request, Take taken) {
+  const bool ordinary = same_shape(request.limits, kDefaultLimits);
   std::deque<Shell*>* shells = &empty_;
   if (request.lifetime == Lifetime::one_shot && !recycled_.empty()) shells = &recycled_;
   if (ordinary && !shells->empty()) {
@@ -521,9 +551,13 @@ void Rooms::refresh(std::unique_ptr<Room> room, Take taken) {
   const int pid = room->worker.pid;
   kill_worker(*room);
   auto again = [this, shell, request, taken = std::move(taken)](Vacant vacant) {
-    if (vacant == Vacant::yes) return furnish(shell, request, Rehearse::no, Source::warm, taken);
-    shells_.retire(shell, [taken] {
-      taken(Error{Code::unavailable, "the old worker's processes do not end"});
+    const auto refuse = [this, shell](const Take& then, const char* why) {
+      shells_.retire(shell, [then, why] { then(Error{Code::unavailable, why}); });
+    };
+    if (vacant == Vacant::no) return refuse(taken, "the old worker's processes do not end");
+    start_in_turn(request, taken, [this, shell, request, refuse](Take then) {
+      if (stopping_) return refuse(then, "the keeper is stopping");
+      furnish(shell, request, Rehearse::no, Source::warm, std::move(then));
     });
   };
   if (pid < 0) return vacate(shell, kVacateTries, std::move(again));
@@ -610,6 +644,7 @@ Rooms::Counts Rooms::counts() const {
 
 void Rooms::stop() {
   stopping_ = true;
+  for (auto& [flavor, starts] : starts_) starts.flush();
   loop_.cancel(refill_timer_);
   refill_timer_ = 0;
   for (auto& pool : warm_)

@@ -3,6 +3,8 @@
 //
 // Rehearsed workers wait in a pool per variant, empty shells in another. Both are filled again when
 // no request came for a moment, not at the hand-over, which would triple its latency.
+// Of each kind of interpreter a few rooms are made at a time for those who ask; in a burst the others
+// wait, in order.
 // Only one-shots, which leave nothing that their client could ask for later, are given recycled
 // shells: everything of the last worker is killed, and the next one makes itself new scratch
 // filesystems, an ipc namespace and Landlock rules before it is sealed.
@@ -16,11 +18,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "keeper/crowd.h"
+#include "keeper/request_window.h"
 #include "keeper/shells.h"
 #include "keeper/zygotes.h"
 #include "model/session.h"
@@ -120,6 +124,7 @@ class Rooms {
   void inject_faults(Faults faults) { faults_ = std::move(faults); }
 
  private:
+  static constexpr std::size_t kMaxStarts = 64;
   enum class Rehearse { no, yes };
   struct Start {
     std::unique_ptr<Room> room;
@@ -131,6 +136,11 @@ class Rooms {
   };
 
   Flavor flavor_for(const wire::Create& request);
+  std::unique_ptr<Room> take_warm(const wire::Create& request);
+  void take_cold(const wire::Create& request, Take taken);
+  // `begin` in its turn among those that want the same interpreter, with what it is to call at the end.
+  void start_in_turn(const wire::Create& request, Take taken, std::function<void(Take)> begin);
+  RequestWindow& starts_of(const wire::Create& request);
   void furnish(Shell* shell, const wire::Create& request, Rehearse rehearse, Source source,
                Take taken);
   void worker_forked(const std::shared_ptr<Start>& start, Result<Born> born);
@@ -160,6 +170,7 @@ class Rooms {
   PoolConfig config_;
   Faults faults_;
   Crowd crowd_;  // before whatever may hold a member
+  std::map<Flavor, RequestWindow> starts_;
   bool stopping_ = false;
   std::array<std::deque<std::unique_ptr<Room>>, kVariants> warm_;
   std::array<std::uint32_t, kVariants> warming_{};

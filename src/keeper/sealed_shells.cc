@@ -16,6 +16,7 @@ namespace vitrine::keeper {
 namespace {
 
 constexpr std::chrono::milliseconds kBuildTime{15'000};
+constexpr std::size_t kMaxAsked = 64;  // its socket holds four times as many
 // init, the X server with the helpers that it starts, the screen helper.
 constexpr std::uint32_t kOwnProcesses = 10;
 
@@ -27,7 +28,11 @@ Error died_while_built() {
 
 SealedShells::SealedShells(Loop& loop, Reaper& reaper, jail::CgroupTree* cgroups,
                            BuilderConfig config)
-    : loop_(loop), reaper_(reaper), cgroups_(cgroups), config_(std::move(config)) {
+    : loop_(loop),
+      reaper_(reaper),
+      cgroups_(cgroups),
+      config_(std::move(config)),
+      window_(kMaxAsked) {
   if (cgroups_ == nullptr) return;
   Status delegated = cgroups_->delegate(config_.ids.first);
   if (!delegated)
@@ -60,6 +65,8 @@ void SealedShells::builder_died() {
   builder_.pid = -1;
   if (stopping_) return;
   log_warning("the builder died; starting another");
+  window_.close();
+  window_.clear();
   // What it had not cloned yet will never come; what it had goes on by itself.
   std::vector<std::uint64_t> lost;
   for (auto& [id, build] : building_)
@@ -76,8 +83,9 @@ void SealedShells::builder_died() {
 
 void SealedShells::restart() {
   Status started = start();
-  if (started) return;
+  if (started) return window_.open();
   log_error(started.error().describe());
+  window_.flush();  // nobody waits for long
   loop_.after(std::chrono::milliseconds(200), [this] { restart(); });
 }
 
@@ -115,9 +123,24 @@ Result<std::unique_ptr<Shell>> SealedShells::prepare(std::uint64_t id, const Lim
   return shell;
 }
 
+void SealedShells::ask(std::function<Status()> send, std::function<void(Error)> failed) {
+  window_.enter([this, send = std::move(send), failed = std::move(failed)] {
+    Status sent = Error{Code::unavailable, "the builder is starting"};
+    if (builder_.control) sent = send();
+    if (sent) return;
+    window_.leave();
+    loop_.after({}, [failed, error = std::move(sent.error())] { failed(error); });
+  });
+}
+
 void SealedShells::build(const Limits& limits, Built built) {
+  window_.enter([this, limits, built = std::move(built)] { build_now(limits, built); });
+}
+
+void SealedShells::build_now(const Limits& limits, Built built) {
   const std::uint64_t id = ++last_id_;
   auto later = [&](Error error) {
+    window_.leave();
     loop_.after({}, [built = std::move(built), error = std::move(error)] { built(error); });
   };
   if (!builder_.control) return later(Error{Code::unavailable, "the builder is starting"});
@@ -171,28 +194,31 @@ void SealedShells::read_builder() {
     reaper_.signal(builder_.pid, SIGKILL);
     return;
   }
-  if (auto other = others_.find(cloned->what); other != others_.end()) {
-    auto handler = std::move(other->second);
-    others_.erase(other);
-    if (cloned->pid < 0) handler(std::move(cloned->error));
-    else handler(cloned->pid);
+  window_.leave();
+  take_answer(std::move(*cloned));
+}
+
+void SealedShells::take_answer(Cloned cloned) {
+  if (auto other = others_.extract(cloned.what)) {
+    if (cloned.pid < 0) other.mapped()(std::move(cloned.error));
+    else other.mapped()(cloned.pid);
     return;
   }
-  if (auto layer = layering_.extract(cloned->what)) {
-    if (cloned->pid < 0) layer.mapped()(std::move(cloned->error));
+  if (auto layer = layering_.extract(cloned.what)) {
+    if (cloned.pid < 0) layer.mapped()(std::move(cloned.error));
     else layer.mapped()(ok());
     return;
   }
-  if (auto waiting = listeners_.extract(cloned->what)) {
-    if (cloned->listener) waiting.mapped()(std::move(cloned->listener));
-    else waiting.mapped()(std::move(cloned->error));
+  if (auto waiting = listeners_.extract(cloned.what)) {
+    if (cloned.listener) waiting.mapped()(std::move(cloned.listener));
+    else waiting.mapped()(std::move(cloned.error));
     return;
   }
-  auto found = building_.find(cloned->what);
-  if (found != building_.end()) return init_cloned(found->second, *cloned);
-  if (cloned->pid > 0) {  // given up meanwhile
-    reaper_.watch(cloned->pid, [](Ending) {});
-    reaper_.signal(cloned->pid, SIGKILL);
+  auto found = building_.find(cloned.what);
+  if (found != building_.end()) return init_cloned(found->second, cloned);
+  if (cloned.pid > 0) {  // given up meanwhile
+    reaper_.watch(cloned.pid, [](Ending) {});
+    reaper_.signal(cloned.pid, SIGKILL);
   }
 }
 
@@ -356,42 +382,68 @@ void SealedShells::clean_up(std::unique_ptr<Shell> shell, std::function<void()> 
     });
 }
 
+Result<std::shared_ptr<const Fd>> SealedShells::init_of(const Shell& shell) {
+  if (shell.init_gone) return Error{Code::unavailable, "the shell is gone"};
+  auto init =
+      std::make_shared<const Fd>(static_cast<int>(::syscall(SYS_pidfd_open, shell.init, 0)));
+  if (!*init) return Error::from_errno("looking at a shell");
+  return std::shared_ptr<const Fd>(std::move(init));
+}
+
 void SealedShells::listen(const Shell& shell, std::uint16_t port,
                           std::function<void(Result<Fd>)> listening) {
-  const std::uint64_t id = ++last_id_;
-  Fd init;
-  if (!shell.init_gone) init = Fd(static_cast<int>(::syscall(SYS_pidfd_open, shell.init, 0)));
-  Status sent = Error{Code::unavailable, "the builder is starting"};
-  if (!init) sent = Error{Code::unavailable, "the shell is gone"};
-  else if (builder_.control)
-    sent = send_listen_inside(builder_.control.get(), {.what = id, .port = port}, init.get());
-  if (!sent) {
-    loop_.after({}, [listening = std::move(listening), error = sent.error()] { listening(error); });
+  Result<std::shared_ptr<const Fd>> init = init_of(shell);
+  if (!init) {
+    loop_.after({}, [listening = std::move(listening), error = init.error()] { listening(error); });
     return;
   }
-  listeners_[id] = std::move(listening);
+  const auto send = [this, port, init = *init, listening]() -> Status {
+    const std::uint64_t id = ++last_id_;
+    Status sent =
+        send_listen_inside(builder_.control.get(), {.what = id, .port = port}, init->get());
+    if (sent) listeners_[id] = listening;
+    return sent;
+  };
+  ask(send, listening);
 }
 
 Status SealedShells::start_zygote(const StartZygote& request, int socket, int zygote_filter,
                                   int worker_filter, std::function<void(Result<int>)> cloned) {
-  if (!builder_.control) return Error{Code::unavailable, "the builder is starting"};
-  const std::uint64_t id = ++last_id_;
-  StartZygote numbered = request;
-  numbered.zygote = id;
-  if (Status s =
-          send_start_zygote(builder_.control.get(), numbered, socket, zygote_filter, worker_filter);
-      !s)
-    return s;
-  others_[id] = std::move(cloned);
+  Result<Fd> kept = duplicate(socket);
+  if (!kept) return std::move(kept.error());
+  // The filters are there as long as the keeper is.
+  const auto send = [this, request, zygote_filter, worker_filter, cloned,
+                     socket = std::make_shared<const Fd>(std::move(*kept))]() -> Status {
+    StartZygote numbered = request;
+    numbered.zygote = ++last_id_;
+    Status sent = send_start_zygote(builder_.control.get(), numbered, socket->get(), zygote_filter,
+                                    worker_filter);
+    if (sent) others_[numbered.zygote] = cloned;
+    return sent;
+  };
+  ask(send, cloned);
   return ok();
 }
 
 Status SealedShells::start_display(StartDisplay request, const std::vector<int>& fds,
                                    std::function<void(Result<int>)> cloned) {
-  if (!builder_.control) return Error{Code::unavailable, "the builder is starting"};
-  request.display = ++last_id_;
-  if (Status s = send_start_display(builder_.control.get(), request, fds); !s) return s;
-  others_[request.display] = std::move(cloned);
+  auto kept = std::make_shared<std::vector<Fd>>();
+  for (int fd : fds) {
+    Result<Fd> copy = duplicate(fd);
+    if (!copy) return std::move(copy.error());
+    kept->push_back(std::move(*copy));
+  }
+  const auto send = [this, request, kept, cloned]() -> Status {
+    StartDisplay numbered = request;
+    numbered.display = ++last_id_;
+    std::vector<int> sent_fds;
+    for (const Fd& fd : *kept) sent_fds.push_back(fd.get());
+    Status sent = send_start_display(builder_.control.get(), numbered, sent_fds);
+    kept->clear();
+    if (sent) others_[numbered.display] = cloned;
+    return sent;
+  };
+  ask(send, cloned);
   return ok();
 }
 
@@ -404,18 +456,19 @@ Status SealedShells::watch_display(Shell& shell) {
 
 void SealedShells::add_layer(const Shell& shell, const std::string& layer,
                              const std::string& environment, std::function<void(Status)> done) {
-  const auto later = [&](Error error) {
-    loop_.after({}, [done = std::move(done), error = std::move(error)] { done(error); });
+  Result<std::shared_ptr<const Fd>> init = init_of(shell);
+  if (!init) {
+    loop_.after({}, [done = std::move(done), error = init.error()] { done(error); });
+    return;
+  }
+  const auto send = [this, layer, environment, init = *init, done]() -> Status {
+    const std::uint64_t id = ++last_id_;
+    const AddLayer request{.request = id, .layer = layer, .environment = environment};
+    Status sent = send_add_layer(builder_.control.get(), request, init->get());
+    if (sent) layering_[id] = done;
+    return sent;
   };
-  if (!builder_.control) return later(Error{Code::unavailable, "the builder is starting"});
-  if (shell.init_gone) return later(Error{Code::unavailable, "the shell is gone"});
-  const Fd init(static_cast<int>(::syscall(SYS_pidfd_open, shell.init, 0)));
-  if (!init) return later(Error::from_errno("looking at a shell"));
-  const std::uint64_t id = ++last_id_;
-  const AddLayer request{.request = id, .layer = layer, .environment = environment};
-  if (Status s = send_add_layer(builder_.control.get(), request, init.get()); !s)
-    return later(std::move(s.error()).during("asking the builder"));
-  layering_[id] = std::move(done);
+  ask(send, done);
 }
 
 void SealedShells::stop() {

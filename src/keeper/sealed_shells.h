@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The full jail's shells: built by the builder, held by their init, which holds their namespaces.
 //
+// The builder is asked for a few things at a time; further requests wait here, in order, and are sent to
+// the next one if it dies. The time limit of a build begins when it is sent.
+//
 // Threading: the keeper's loop.
 // Failure:   a shell that cannot be built gives an Error and leaves nothing behind.
 #pragma once
@@ -11,6 +14,7 @@
 #include "jail/cgroup_tree.h"
 #include "keeper/builder.h"
 #include "keeper/builder_messages.h"
+#include "keeper/request_window.h"
 #include "keeper/shells.h"
 
 namespace vitrine::keeper {
@@ -38,7 +42,9 @@ class SealedShells final : public Shells {
                        std::function<void(Result<int>)> cloned) override;
   Status watch_display(Shell& shell) override;
   bool has_screen_helper() const override { return config_.screen_program >= 0; }
-  std::size_t alive() const override { return shells_.size() + building_.size() + retiring_; }
+  std::size_t alive() const override {
+    return shells_.size() + building_.size() + retiring_ + window_.waiting();
+  }
   bool delegated() const override { return delegated_; }
   std::pair<int, int> foundations() const override { return {builder_.pid, builder_.foundation}; }
   // Ends the builder and the outer namespaces.
@@ -56,7 +62,14 @@ class SealedShells final : public Shells {
     bool ready = false;
   };
 
+  // Sends something that the builder answers with one Cloned, now or in its turn. `failed`, later, if it
+  // cannot be sent.
+  void ask(std::function<Status()> send, std::function<void(Error)> failed);
+  void build_now(const Limits& limits, Built built);
+  // What names a shell to the builder, also when its turn comes later.
+  static Result<std::shared_ptr<const Fd>> init_of(const Shell& shell);
   void read_builder();
+  void take_answer(Cloned cloned);
   void builder_died();
   void foundation_died();
   void restart();
@@ -79,6 +92,7 @@ class SealedShells final : public Shells {
   std::size_t retiring_ = 0;
   bool stopping_ = false;
   bool delegated_ = false;  // builder and zygotes clone straight into sessions' cgroups
+  RequestWindow window_;    // of the builder
   std::vector<std::uint32_t> free_slots_;
   std::unordered_map<std::uint64_t, Build> building_;
   // Zygotes and displays that the builder was asked for.

@@ -475,6 +475,11 @@ wire::Listed Sessions::list(std::uint64_t after) const {
   return listed;
 }
 
+bool Sessions::has_worker(std::uint64_t id) const {
+  const auto found = sessions_.find(id);
+  return found != sessions_.end() && found->second.room != nullptr;
+}
+
 std::vector<int> Sessions::descriptors(std::uint64_t id) const {
   const Worker& worker = sessions_.at(id).room->worker;
   return {worker.socket.get(), worker.out.get(), worker.err.get()};

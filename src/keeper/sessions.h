@@ -59,6 +59,8 @@ class Sessions {
   // Those that count against the capacity.
   std::size_t count() const { return sessions_.size() - services_; }
 
+  // Whether descriptors() and what follows it may be asked for.
+  bool has_worker(std::uint64_t session) const;
   // {session socket, stdout, stderr} of a live session; plain looks.
   std::vector<int> descriptors(std::uint64_t session) const;
   // {line, counters} of its proxy, see wire/egress.h; nothing without a network.
