@@ -239,6 +239,7 @@ Task<void> Front::run() {
       environments.emplace_back(one.as_object().at("name").as_string());
   registry_.environments(std::move(environments));
   add_routes(capacity);
+  co_await recordings_.adopt(instance);
   if (Status adopted = co_await registry_.adopt(instance); !adopted)
     log_line("error front: taking over sessions: " + adopted.error().describe());
   if (Status good = co_await judge_.start(); !good) {

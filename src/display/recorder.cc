@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "display/recorder.h"
 
+#include <sys/socket.h>
+
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -12,8 +14,19 @@ namespace vitrine::display {
 using boost::system::error_code;
 using namespace boost::asio::experimental::awaitable_operators;
 
-Recorder::Recorder(asio::any_io_executor executor, Fd socket)
-    : socket_(executor, socket.release()), timer_(executor) {}
+Recorder::Recorder(asio::any_io_executor executor, Fd socket, std::uint64_t encoder)
+    : socket_(executor, socket.release()), timer_(executor), encoder_(encoder) {}
+
+Task<Result<std::shared_ptr<Recorder>>> Recorder::adopt(asio::any_io_executor executor,
+                                                        backend::KeeperLink& keeper,
+                                                        std::uint64_t encoder) {
+  backend::KeeperReply reply = co_await keeper.call(wire::AttachEncoder{encoder});
+  std::vector<Fd> fds = std::move(reply.fds);
+  Result<wire::Done> done = backend::expect<wire::Done>(std::move(reply));
+  if (!done) co_return std::move(done.error());
+  if (fds.size() != 1) co_return Error{Code::internal, "the keeper sent no encoder"};
+  co_return std::make_shared<Recorder>(executor, std::move(fds[0]), encoder);
+}
 
 Task<Result<std::shared_ptr<Recorder>>> Recorder::start(asio::any_io_executor executor,
                                                         backend::KeeperLink& keeper,
@@ -23,9 +36,10 @@ Task<Result<std::shared_ptr<Recorder>>> Recorder::start(asio::any_io_executor ex
   const wire::Request request = wire::StartEncoder{session};
   backend::KeeperReply reply = co_await keeper.call(request);
   std::vector<Fd> fds = std::move(reply.fds);
-  Result<wire::Done> done = backend::expect<wire::Done>(std::move(reply));
-  if (!done) co_return std::move(done.error());
+  Result<wire::EncoderStarted> started = backend::expect<wire::EncoderStarted>(std::move(reply));
+  if (!started) co_return std::move(started.error());
   if (fds.size() != 1) co_return Error{Code::internal, "the keeper sent no encoder"};
+  auto recorder = std::make_shared<Recorder>(executor, std::move(fds[0]), started->encoder);
   const Geometry& geometry = view->framebuffer.geometry();
   wire::encoder::Start start;
   start.width = geometry.width;
@@ -38,9 +52,9 @@ Task<Result<std::shared_ptr<Recorder>>> Recorder::start(asio::any_io_executor ex
   start.max_bytes = wish.max_bytes;
   const std::string packet = wire::encoder::encode_request(start);
   const std::vector<int> files{view->framebuffer.file(), film.get()};
-  Status sent = send_packet(fds[0].get(), packet, files, Wait::dont);
+  Status sent = send_packet(recorder->socket_.native_handle(), packet, files, Wait::dont);
   if (!sent) co_return std::move(sent.error()).during("starting the encoder");
-  co_return std::make_shared<Recorder>(executor, std::move(fds[0]));
+  co_return recorder;
 }
 
 Task<Result<wire::encoder::Reply>> Recorder::next(std::chrono::milliseconds patience) {
@@ -72,6 +86,9 @@ void Recorder::stop(std::chrono::milliseconds patience) {
 }
 
 void Recorder::close() {
+  if (!socket_.is_open()) return;
+  // The keeper holds it, too: only this tells the encoder that nobody waits for it any more.
+  ::shutdown(socket_.native_handle(), SHUT_RDWR);
   error_code ignored;
   socket_.close(ignored);
 }

@@ -210,9 +210,16 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
     void operator()(const wire::StartEncoder& r) {
       if (Result<Home> home = sessions.home(r.session); !home)
         return control.answer(id, number, wire::Reply(home.error()));
-      Result<Fd> socket = control.encoders_->start(r.session);
-      if (!socket) return control.answer(id, number, wire::Reply(socket.error()));
-      control.send(id, wire::encode_reply(number, wire::Done{}), {socket->get()});
+      Result<std::uint64_t> encoder = control.encoders_->start(r.session, id);
+      if (!encoder) return control.answer(id, number, wire::Reply(encoder.error()));
+      control.send(id, wire::encode_reply(number, wire::EncoderStarted{*encoder}),
+                   {control.encoders_->socket(*encoder)});
+    }
+    void operator()(const wire::AttachEncoder& r) {
+      if (Status adopted = control.encoders_->adopt(r.encoder, id); !adopted)
+        return control.answer(id, number, adopted);
+      control.send(id, wire::encode_reply(number, wire::Done{}),
+                   {control.encoders_->socket(r.encoder)});
     }
     void operator()(const wire::AddLayer& r) {
       sessions.add_layer(r, [self = &control, to = id, n = number](const Status& status) {
@@ -359,6 +366,7 @@ void Control::drop(std::uint64_t id) {
   if (found == connections_.end()) return;
   loop_.unwatch(found->second.socket.get());
   connections_.erase(found);
+  if (encoders_ != nullptr) encoders_->owner_left(id);
 }
 
 }  // namespace vitrine::keeper

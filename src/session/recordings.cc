@@ -34,6 +34,7 @@ constexpr const char* kSessionEnded = "the session ended";
 constexpr const char* kFrontRestarted = "the server's front was restarted";
 
 std::string facts_of(const Recording& one) {
+  const auto asked = one.asked.value_or(std::pair<std::string, std::string>());
   return json::serialize(json::object{{"format", encoder::to_string(one.wish.format)},
                                       {"max_seconds", one.wish.max_seconds},
                                       {"max_bytes", one.wish.max_bytes},
@@ -44,6 +45,10 @@ std::string facts_of(const Recording& one) {
                                       {"codec", one.codec},
                                       {"frames", one.progress.frames},
                                       {"ms", one.progress.milliseconds},
+                                      {"encoder", one.encoder},
+                                      {"keeper", one.keeper},
+                                      {"asked_reason", asked.first},
+                                      {"asked_detail", asked.second},
                                       {"ended_at", one.ended_at},
                                       {"reason", one.reason},
                                       {"detail", one.detail}});
@@ -76,6 +81,12 @@ void read_facts(const std::string& text, Recording& one) {
   number("height", one.height);
   number("frames", one.progress.frames);
   number("ms", one.progress.milliseconds);
+  number("encoder", one.encoder);
+  word("keeper", one.keeper);
+  std::pair<std::string, std::string> asked;
+  word("asked_reason", asked.first);
+  word("asked_detail", asked.second);
+  if (!asked.first.empty()) one.asked = std::move(asked);
   word("codec", one.codec);
   word("ended_at", one.ended_at);
   word("reason", one.reason);
@@ -127,7 +138,6 @@ Status Recordings::open() {
     }
     known.insert(path(*one));
     all_[one->id] = one;
-    if (one->is_running()) ended(*one, "front_restarted", kFrontRestarted);
   }
   // What was begun and never told to anybody.
   DIR* listing = ::opendir(directory_.c_str());
@@ -140,6 +150,27 @@ Status Recordings::open() {
   ::closedir(listing);
   make_room();
   return ok();
+}
+
+Task<void> Recordings::adopt(std::string keeper_instance) {
+  instance_ = std::move(keeper_instance);
+  std::vector<std::shared_ptr<Recording>> left;
+  for (const auto& [id, one] : all_)
+    if (one->is_running()) left.push_back(one);
+  for (const std::shared_ptr<Recording>& one : left) {
+    Result<std::shared_ptr<display::Recorder>> recorder =
+        Error{Code::not_found, "it was another keeper's"};
+    if (one->keeper == instance_)
+      recorder = co_await display::Recorder::adopt(executor_, keeper_, one->encoder);
+    if (!recorder) {
+      ended(*one, "front_restarted", kFrontRestarted);
+      continue;
+    }
+    one->recorder = std::move(*recorder);
+    one->latest = Clock::now() + std::chrono::seconds(one->wish.max_seconds) + kSilence;
+    if (one->asked) one->latest = Clock::now() + kEndTime;
+    asio::co_spawn(executor_, follow(one), asio::detached);
+  }
 }
 
 Status Recordings::save(const Recording& one) {
@@ -220,6 +251,8 @@ Task<Result<std::shared_ptr<Recording>>> Recordings::start(std::shared_ptr<Sessi
   if (session->ended)
     co_return Error{.code = Code::not_found, .message = "the session ended meanwhile"};
   one->recorder = *recorder;
+  one->encoder = (*recorder)->encoder();
+  one->keeper = instance_;
   one->width = started->width;
   one->height = started->height;
   one->fps = started->fps;
@@ -289,8 +322,9 @@ void Recordings::ended(Recording& one, std::string reason, std::string detail) {
 }
 
 void Recordings::ask_to_end(Recording& one, std::string reason, std::string detail) {
-  if (!one.is_running() || one.asked) return;
+  if (!one.is_running() || one.asked || !one.recorder) return;
   one.asked.emplace(std::move(reason), std::move(detail));
+  if (!one.removed) (void)save(one);
   one.latest = std::min(one.latest, Clock::now() + kEndTime);
   one.recorder->stop(kEndTime);
 }

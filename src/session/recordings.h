@@ -2,8 +2,8 @@
 // All recordings: those that run, and the films of those that ended, also of sessions that are gone.
 //
 // Ownership: one per front; it owns the files in its directory. Whatever lies there and is not known
-//            is removed at the start. Encoders end with their socket, so a killed front leaves films
-//            that can be played; the next one finds them.
+//            is removed at the start. Encoders outlive a front that is killed: the next one takes
+//            them over, and the films have no gap. Those of another keeper have ended with it.
 // Owners:    a recording belongs to the identity that its session belonged to, and is found by that
 //            one and by those who see all.
 // Threading: the front's one thread.
@@ -44,6 +44,8 @@ struct Recording {
   bool is_running() const { return ended_at.empty(); }
 
   // While it runs.
+  std::uint64_t encoder = 0;  // what the keeper of this instance calls it
+  std::string keeper;
   std::shared_ptr<display::Recorder> recorder;
   std::optional<std::pair<std::string, std::string>> asked;  // to end: reason, detail
   std::chrono::steady_clock::time_point latest{};
@@ -65,6 +67,8 @@ class Recordings {
 
   // Finds what an earlier front has left. Once, before anything else.
   Status open();
+  // Takes over the recordings that still run in this keeper, and ends the others. Once, after open().
+  Task<void> adopt(std::string keeper_instance);
 
   // Why no further one may begin now; "no_capacity" = there are too many of all.
   std::optional<Refusal> refuses(const Identity& asks) const;
@@ -107,6 +111,7 @@ class Recordings {
   std::string directory_;
   RecordingLimits limits_;
   std::vector<std::string> starting_ = {};  // owners
+  std::string instance_;                    // of the keeper
   std::uint64_t frames_ = 0;
   std::unordered_map<std::string, std::shared_ptr<Recording>> all_;
 };

@@ -140,6 +140,7 @@ struct PutRequest {
     put_enum(out, r.screen);
   }
   void operator()(const AddLayer& r) { out.u64(r.session).bytes(r.layer); }
+  void operator()(const AttachEncoder& r) { out.u64(r.encoder); }
 };
 
 Request get_request(Reader& in, std::uint8_t verb) {
@@ -227,6 +228,7 @@ Request get_request(Reader& in, std::uint8_t verb) {
       const std::uint64_t session = in.u64();
       return AddLayer{session, get_layer(in)};
     }
+    case 22: return AttachEncoder{in.u64()};
     default: in.fail(); return Info{};
   }
 }
@@ -268,6 +270,7 @@ struct PutReply {
     put_geometry(out, r.geometry);
     out.u32(r.generation);
   }
+  void operator()(const EncoderStarted& r) { out.u64(r.encoder); }
 };
 
 Reply get_reply(Reader& in, std::uint8_t kind) {
@@ -330,6 +333,7 @@ Reply get_reply(Reader& in, std::uint8_t kind) {
       const Geometry geometry = get_geometry(in);
       return DisplayOpened{geometry, in.u32()};
     }
+    case 9: return EncoderStarted{in.u64()};
     default: in.fail(); return Done{};
   }
 }

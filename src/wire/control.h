@@ -125,9 +125,14 @@ struct OpenDisplay {
   bool start = false;
 };
 // A process that records a display: the descriptor of the reply is its socket (wire/encoder.h). It
-// ends with its recording, with the session, and with whoever holds the other end of the socket.
+// ends with its recording, with the session, and when the client shuts the socket down. It outlives its
+// client for a while: the next one takes it over.
 struct StartEncoder {
   std::uint64_t session = 0;
+};
+// Descriptor of the reply: the same socket, with all that nobody has read. `not_found` = it ended long ago.
+struct AttachEncoder {
+  std::uint64_t encoder = 0;
 };
 
 // Lays packages (model/layer.h) over those that a live session has; after a reset it has these only.
@@ -136,9 +141,10 @@ struct AddLayer {
   std::string layer;
 };
 
-using Request = std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List,
-                             Attach, AskUsage, Info, OpenFile, NewFile, CommitFile, RemoveFile,
-                             ListFiles, Freeze, EndLoop, OpenDisplay, StartEncoder, AddLayer>;
+using Request =
+    std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List, Attach,
+                 AskUsage, Info, OpenFile, NewFile, CommitFile, RemoveFile, ListFiles, Freeze,
+                 EndLoop, OpenDisplay, StartEncoder, AddLayer, AttachEncoder>;
 
 struct NumberedRequest {
   std::uint32_t number = 0;
@@ -190,6 +196,9 @@ struct DisplayOpened {
   Geometry geometry;
   std::uint32_t generation = 0;  // counts the X servers that the session has had
 };
+struct EncoderStarted {
+  std::uint64_t encoder = 0;  // for AttachEncoder
+};
 struct Died {
   std::uint64_t session = 0;
   Death death;
@@ -209,8 +218,8 @@ struct DisplayDied {
   std::string detail;
 };
 
-using Reply =
-    std::variant<Error, Done, Opened, Listed, Used, Told, FileOpened, FilesListed, DisplayOpened>;
+using Reply = std::variant<Error, Done, Opened, Listed, Used, Told, FileOpened, FilesListed,
+                           DisplayOpened, EncoderStarted>;
 using Event = std::variant<Died, TimedOut, DisplayStarted, DisplayDied>;
 
 struct NumberedReply {

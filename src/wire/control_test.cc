@@ -48,7 +48,8 @@ const std::vector<Request> kRequests{
     OpenDisplay{.session = 23, .start = true},
     StartEncoder{.session = 24},
 
-    AddLayer{.session = 25, .layer = std::string(64, 'a')}};
+    AddLayer{.session = 25, .layer = std::string(64, 'a')},
+    AttachEncoder{.encoder = 26}};
 
 const std::vector<Reply> kReplies{
     Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},
@@ -60,7 +61,8 @@ const std::vector<Reply> kReplies{
     FileOpened{.size = 8, .modified_ms = 9, .hidden = ".new"},
     FilesListed{.entries = {{"a", FileKind::file, 1, 2}, {"\xFF", FileKind::other, 3, 4}},
                 .more = true},
-    DisplayOpened{.geometry = {640, 480}, .generation = 2}};
+    DisplayOpened{.geometry = {640, 480}, .generation = 2},
+    EncoderStarted{.encoder = 27}};
 
 const std::vector<Event> kEvents{
     Died{.session = 8, .death = {Cause::killed, -9}}, TimedOut{.session = 9, .execution = 10},

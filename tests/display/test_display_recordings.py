@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "screen"))
 from encoder_client import Film, close_to, watch
 from served import Answer, Server, Session, family, until
 
-RED, BLUE, ROOT = (255, 0, 0), (0, 0, 255), (0x20, 0x24, 0x2B)
+RED, GREEN, BLUE, ROOT = (255, 0, 0), (0, 255, 0), (0, 0, 255), (0x20, 0x24, 0x2B)
 WINDOW = (
     "import tkinter, time\nr = tkinter.Tk()\nr.geometry('200x200+0+0')\n"
     "def paint(colour):\n r.configure(bg=colour); r.update()\n"
@@ -198,7 +199,9 @@ def test_it_ends_with_its_screen(session: Session, tmp_path: Path) -> None:
     assert shows(recording.film(tmp_path), RED)
 
 
-def test_a_killed_front_leaves_a_film(start_server: Callable[..., Server], tmp_path: Path) -> None:
+def test_a_recording_goes_on_when_the_front_is_killed(
+    start_server: Callable[..., Server], tmp_path: Path
+) -> None:
     server = start_server()
     session = server.create()
     recording = Recording(session)
@@ -207,18 +210,40 @@ def test_a_killed_front_leaves_a_film(start_server: Callable[..., Server], tmp_p
 
     server.kill_front()
 
-    shown = recording.now()
-    assert shown["state"] == "ended" and shown["reason"] == "front_restarted", shown
-    assert shown["detail"] == "the server's front was restarted"
-    assert shown["seconds"] > 0
-    assert until(lambda: not encoders(server)), "it ends with the front's socket"
+    assert recording.now()["state"] == "recording", recording.now()
+    session.run("paint('#00ff00')")
+    before = recording.now()["seconds"]
+    recording.has_recorded(before + 2)
+    stopped = recording.stop()
+    assert stopped["reason"] == "asked", stopped
+    assert until(lambda: not encoders(server))
     film = recording.film(tmp_path)
-    assert shows(film, RED) and shows(film, BLUE)
+    assert shows(film, RED) and shows(film, BLUE) and shows(film, GREEN)
+    assert max(b - a for a, b in pairwise(film.times)) < 1.5, "there is a gap"
     files = list((server.data / "recordings").iterdir())
     assert [file.name for file in files] == [f"{recording.shown['id']}.mp4"]
     assert files[0].stat().st_mode & 0o777 == 0o600
     again = Recording(session)
     assert again.stop()["reason"] == "asked", "another one works"
+
+
+def test_one_that_ends_while_there_is_no_front_tells_the_next_one_why(
+    start_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    server = start_server()
+    session = server.create()
+    recording = Recording(session, max_seconds=3)
+    recording.has_recorded(1)
+    front = server.front()
+    os.kill(front, signal.SIGSTOP)
+    assert until(lambda: not encoders(server)), "it does not end in time"
+
+    os.kill(front, signal.SIGKILL)
+    server.wait_for_front(front)
+
+    shown = recording.ended()
+    assert (shown["reason"], shown["seconds"]) == ("time", 3), shown
+    assert recording.film(tmp_path).times[-1] >= 2.9
 
 
 def test_films_outlive_the_server_and_strays_are_removed(

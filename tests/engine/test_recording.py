@@ -26,8 +26,9 @@ def record(keeper: client.Keeper, session: client.Session, film: Path) -> Record
     ident = struct.pack("<Q", session.id)
     shown, fds = keeper.call(wire.OPEN_DISPLAY, ident + b"\1")
     width, height = shown.number("I"), shown.number("I")
-    _, (control,) = keeper.call(wire.START_ENCODER, ident)
+    started, (control,) = keeper.call(wire.START_ENCODER, ident)
     recording = Recording(socket.socket(fileno=control))
+    recording.encoder = started.number("Q")
     recording.start(fds[0], film, width, height)
     for fd in fds:
         os.close(fd)
@@ -72,16 +73,36 @@ def test_it_ends_with_its_session_and_leaves_a_film(
     recording.close()
 
 
-def test_it_ends_with_its_client_and_leaves_a_film(
+def test_it_ends_when_its_client_shuts_the_socket_down_and_leaves_a_film(
     process: KeeperProcess, keeper: client.Keeper, session: client.Session, tmp_path: Path
 ) -> None:
     recording = record(keeper, session, tmp_path / "film")
     recording.wait_progress(1)
 
-    recording.close()
+    recording.socket.shutdown(socket.SHUT_RDWR)
 
     until(lambda: not encoders(process), "it is gone")
     assert watch(tmp_path / "film").frames
+    recording.close()
+
+
+def test_it_outlives_its_client_and_the_next_one_takes_it_over(
+    process: KeeperProcess, keeper: client.Keeper, session: client.Session, tmp_path: Path
+) -> None:
+    with process.connect() as doomed:
+        recording = record(doomed, session, tmp_path / "film")
+        recording.wait_progress(1)
+        recording.close()
+
+    _, (control,) = keeper.call(wire.ATTACH_ENCODER, struct.pack("<Q", recording.encoder))
+    taken = Recording(socket.socket(fileno=control))
+
+    taken.wait_progress(3)
+    assert taken.stop().reason == ASKED
+    assert watch(tmp_path / "film").times[-1] >= 2.9, "a second is missing"
+    with pytest.raises(client.KeeperError, match="no such encoder"):
+        keeper.call(wire.ATTACH_ENCODER, struct.pack("<Q", recording.encoder + 1))
+    taken.close()
 
 
 def test_it_ends_with_the_keeper(
@@ -112,5 +133,6 @@ def test_there_are_not_too_many_and_only_of_sessions(
     assert len(sockets) == 16
     assert refused.value.code == "over_limit"
     for fd in sockets:
-        os.close(fd)
+        with socket.socket(fileno=fd) as one:
+            one.shutdown(socket.SHUT_RDWR)
     until(lambda: not encoders(process), "all are gone")

@@ -33,6 +33,7 @@ class Recording:
     def __init__(self, control: socket.socket) -> None:
         self.socket = control
         self.socket.settimeout(PATIENCE)
+        self.encoder = 0  # what the keeper calls it
         self.progress: list[tuple[int, int, int]] = []
         self.started: tuple[int, int, int, str] | None = None
         self.stopped: Stopped | None = None
