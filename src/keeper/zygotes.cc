@@ -18,7 +18,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kWarmTime{60'000};
 constexpr std::chrono::milliseconds kPatience{1500};
-constexpr std::uint32_t kMaxFailures = 5;  // in a row, before waiting requests are refused
+constexpr std::chrono::milliseconds kCalm{50};
+constexpr std::uint32_t kMostChildren = 2;  // times as many as there should be, before it is urgent
+constexpr std::uint32_t kMaxFailures = 5;   // in a row, before waiting requests are refused
 
 // The environment of every session, built here and nowhere else: the interpreter starts with it, so
 // no worker has to change it after the fork.
@@ -244,7 +246,18 @@ void Zygotes::send(Line& to, Queued queued) {
   }
   zygote.waiting[queued.request.request] = std::move(queued.forked);
   ++zygote.forks;
-  if (*zygote.alive >= config_.children_per_zygote && !to.next) start(zygote.flavor);
+  if (*zygote.alive >= config_.children_per_zygote && !to.next) rotate_when_calm(to, zygote);
+}
+
+void Zygotes::rotate_when_calm(Line& to, const Zygote& zygote) {
+  loop_.cancel(std::exchange(to.rotation, 0));
+  if (*zygote.alive >= kMostChildren * config_.children_per_zygote) return start(zygote.flavor);
+  to.rotation = loop_.after(kCalm, [this, flavor = zygote.flavor] {
+    Line& later = line(flavor);
+    later.rotation = 0;
+    if (later.current && !later.next && *later.current->alive >= config_.children_per_zygote)
+      start(flavor);
+  });
 }
 
 void Zygotes::fork(const Flavor& flavor, const wire::ForkRequest& request, std::vector<Fd> fds,

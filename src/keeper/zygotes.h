@@ -90,6 +90,7 @@ class Zygotes {
     std::shared_ptr<Zygote> next;  // warming up
     std::deque<Queued> queue;
     bool was_warm = false;
+    TimerId rotation = 0;  // until a zygote with many children is replaced
     std::uint32_t failures = 0;
     std::vector<std::function<void(Status)>> listeners;
   };
@@ -102,6 +103,9 @@ class Zygotes {
   void died(const std::shared_ptr<Zygote>& zygote);
   void retire(const std::shared_ptr<Zygote>& zygote);
   void send(Line& line, Queued queued);
+  // Replaces a zygote with many children once nothing was forked for a moment: in a burst the imports of the
+  // next one would take the processor from those who wait.
+  void rotate_when_calm(Line& line, const Zygote& zygote);
   void refuse(Queued queued);
   void give_up(const Flavor& flavor, std::uint64_t place);
   void fail_queue(Line& line, const Error& error);

@@ -117,7 +117,8 @@ def test_a_zygote_is_replaced_when_it_has_many_children_and_they_live_on(uid: in
 
         assert census.until(lambda: not census.alive(first)), "the old zygote stays"
         zygotes = [z for z in control.info()["zygotes"] if z["variant"] == "bare"]
-        assert [z["alive"] <= CHILDREN + 1 for z in zygotes] == [True] * len(zygotes), zygotes
+        # One that is asked without a pause is replaced when it has twice as many.
+        assert [z["alive"] <= 2 * CHILDREN for z in zygotes] == [True] * len(zygotes), zygotes
         for i, session in enumerate(sessions):
             assert session.run("x").texts == [str(i)]
             session.end()
