@@ -141,7 +141,7 @@ void read_session(Fields& fields, session::SessionSpec& spec) {
 
 namespace {
 
-void read_strip(Fields& fields, std::optional<StripWish>& strip) {
+void read_strip(Fields& fields, std::optional<FilmstripOptions>& strip) {
   const json::object* wish = fields.object("capture");
   if (wish == nullptr) return;
   Fields inner(*wish, "capture.");

@@ -156,27 +156,28 @@ Task<Taken> Pictures::take(std::shared_ptr<Session> session, PictureQuery query)
 // Looks until nothing has changed for a moment; keeps no large frame meanwhile. All who wait share the
 // time that one would take of the machine that serves everybody.
 Task<Status> Pictures::wait_still(std::shared_ptr<Session> session, View view, PictureQuery query) {
-  const std::shared_ptr<display::Studio> studio = registry_.studio();
-  const display::Looker looker(studio);
+  const std::shared_ptr<display::ImagePool> image_pool = registry_.image_pool();
+  const display::ReadBudget read_budget(image_pool);
   const auto latest = Clock::now() + query.most;
   std::optional<std::uint64_t> hash;
   auto changed = Clock::now();
   asio::steady_timer timer(co_await asio::this_coro::executor);
   for (;;) {
     std::shared_ptr<display::Framebuffer> screen(view, &view->framebuffer);
-    const bool large = screen->geometry().bytes() > display::kLargeLook;
-    const auto keep = large ? display::Studio::Keep::nothing : display::Studio::Keep::frame;
+    const bool large = screen->geometry().bytes() > display::kLargeFrame;
+    const auto keep = large ? display::ImagePool::Keep::nothing : display::ImagePool::Keep::frame;
     display::Frame before = large ? display::Frame{} : std::exchange(scratch_, {});
-    display::Seen looked = co_await studio->look(std::move(screen), std::move(before), keep);
+    display::Snapshot looked =
+        co_await image_pool->read_screen(std::move(screen), std::move(before), keep);
     if (!large) scratch_ = std::move(looked.frame);
-    Result<display::Look>& seen = looked.look;
+    Result<display::FrameDigest>& seen = looked.digest;
     if (!seen) co_return std::move(seen.error());
     const auto now = looked.at;
     if (hash != seen->hash) changed = now;
     hash = seen->hash;
     if (now >= latest || (!seen->blank && now - changed >= kStill)) co_return ok();
     timer.expires_after(std::min<Clock::duration>(
-        std::max<Clock::duration>(kLook, looker.pause_after(looked.cost)), latest - now));
+        std::max<Clock::duration>(kLook, read_budget.pause_after(looked.cost)), latest - now));
     boost::system::error_code ignored;
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     if (session->ended)
@@ -228,7 +229,7 @@ Task<Taken> Pictures::take_now(std::shared_ptr<Session> session, PictureQuery qu
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
   if (session->ended) co_return not_found();
-  const std::shared_ptr<display::Studio> studio = registry_.studio();
+  const std::shared_ptr<display::ImagePool> image_pool = registry_.image_pool();
   display::Frame frame;
   bool blank = true;
   Clock::duration cost{};
@@ -238,7 +239,7 @@ Task<Taken> Pictures::take_now(std::shared_ptr<Session> session, PictureQuery qu
       Result<display::Frame> read = display::read_sealed(picture);
       return std::pair{std::move(read), Clock::now() - began};
     };
-    auto [read, took] = co_await studio->aside(std::move(read_it));
+    auto [read, took] = co_await image_pool->run(std::move(read_it));
     if (!read) co_return picture_problem(read.error());
     cost = took;
     frame = std::move(*read);
@@ -246,19 +247,19 @@ Task<Taken> Pictures::take_now(std::shared_ptr<Session> session, PictureQuery qu
   } else if (opened) {
     std::shared_ptr<display::Framebuffer> screen(*opened, &(*opened)->framebuffer);
     display::Frame fresh;
-    display::Seen seen = co_await studio->look(std::move(screen), std::move(fresh));
-    if (!seen.look) co_return failed(seen.look.error());
+    display::Snapshot seen = co_await image_pool->read_screen(std::move(screen), std::move(fresh));
+    if (!seen.digest) co_return failed(seen.digest.error());
     cost = seen.cost;
     frame = std::move(seen.frame);
-    blank = seen.look->blank;
+    blank = seen.digest->blank;
     if (blank) notes.emplace_back("the screen is blank: no window is shown");
   } else {
-    frame = co_await studio->blank(session->spec.display);
+    frame = co_await image_pool->blank(session->spec.display);
     notes.emplace_back("the screen is blank: nothing has opened a window yet");
   }
   if (session->ended) co_return not_found();
   if (cost > kLongLook) next_look_ = Clock::now() + kRest * cost;
-  display::Finish finish;
+  display::ImageOptions finish;
   finish.format = query.format;
   finish.scale = query.scale;
   if (query.cursor) {
@@ -290,7 +291,7 @@ Task<Taken> Pictures::take_now(std::shared_ptr<Session> session, PictureQuery qu
     }
   }
   told.result = blank ? session::PictureResult::blank : session::PictureResult::ok;
-  co_return co_await develop(std::move(frame), std::move(finish), std::move(notes), told, asked);
+  co_return co_await encode(std::move(frame), std::move(finish), std::move(notes), told, asked);
 }
 
 void Pictures::tell(session::Pictured told, Clock::time_point asked) const {
@@ -298,13 +299,13 @@ void Pictures::tell(session::Pictured told, Clock::time_point asked) const {
   if (registry_.on_picture) registry_.on_picture(told);
 }
 
-Task<Taken> Pictures::develop(display::Frame frame, display::Finish finish,
-                              std::vector<std::string> notes, session::Pictured told,
-                              Clock::time_point asked) {
+Task<Taken> Pictures::encode(display::Frame frame, display::ImageOptions finish,
+                             std::vector<std::string> notes, session::Pictured told,
+                             Clock::time_point asked) {
   const char* type = display::mime_type(finish.format);
-  auto studio = registry_.studio();
+  auto image_pool = registry_.image_pool();
   auto shared = std::make_shared<const display::Frame>(std::move(frame));
-  Result<std::string> made = co_await studio->develop(std::move(shared), std::move(finish));
+  Result<std::string> made = co_await image_pool->encode(std::move(shared), std::move(finish));
   if (!made) {
     told.result = session::PictureResult::failed;
     told.why = made.error().message;

@@ -70,8 +70,9 @@ class Pictures {
   Task<Taken> take_now(std::shared_ptr<session::Session> session, PictureQuery query);
   Task<Status> wait_still(std::shared_ptr<session::Session> session,
                           std::shared_ptr<display::View> view, PictureQuery query);
-  Task<Taken> develop(display::Frame frame, display::Finish finish, std::vector<std::string> notes,
-                      session::Pictured told, std::chrono::steady_clock::time_point asked);
+  Task<Taken> encode(display::Frame frame, display::ImageOptions finish,
+                     std::vector<std::string> notes, session::Pictured told,
+                     std::chrono::steady_clock::time_point asked);
   void tell(session::Pictured told, std::chrono::steady_clock::time_point asked) const;
 
   session::Registry& registry_;

@@ -75,7 +75,7 @@ Task<void> RecordingRoutes::start(Exchange& exchange) {
       co_await body_of(exchange, kMaxBody, EmptyBody::is_object, "send these fields alone");
   if (!body) co_return;
   Fields fields(*body);
-  const display::Wish wish = read_wish(fields, recordings);
+  const display::RecordingOptions wish = read_wish(fields, recordings);
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   const Identity asks = *exchange.identity;
   Started started = co_await start_recording(registry, recordings, session, wish, asks);
@@ -156,10 +156,10 @@ json::object recording_object(const Recording& one, const session::Recordings& r
   return out;
 }
 
-display::Wish read_wish(Fields& fields, const session::Recordings& recordings) {
+display::RecordingOptions read_wish(Fields& fields, const session::Recordings& recordings) {
   const std::uint64_t most_mb =
       std::clamp<std::uint64_t>(recordings.limits().kept_bytes >> 20, 1, kMaxMb);
-  display::Wish wish;
+  display::RecordingOptions wish;
   const std::string format =
       fields.choice("format", {"mp4", "webm", "gif", "apng"}).value_or("mp4");
   for (const auto known :
@@ -174,7 +174,8 @@ display::Wish read_wish(Fields& fields, const session::Recordings& recordings) {
 }
 
 Task<Started> start_recording(session::Registry& registry, session::Recordings& recordings,
-                              std::shared_ptr<Session> session, display::Wish wish, Identity asks) {
+                              std::shared_ptr<Session> session, display::RecordingOptions wish,
+                              Identity asks) {
   if (session->death) co_return session_dead("its screen cannot be recorded");
   if (auto refusal = recordings.refuses(asks)) {
     const http::status status = refusal->code == "no_capacity" ? http::status::service_unavailable

@@ -18,13 +18,13 @@ namespace vitrine::api {
 json::object recording_object(const session::Recording& one, const session::Recordings& recordings);
 
 // What a client wants of one; mistakes are left in `fields`.
-display::Wish read_wish(Fields& fields, const session::Recordings& recordings);
+display::RecordingOptions read_wish(Fields& fields, const session::Recordings& recordings);
 
 // Begins one, with every reason against it as a problem.
 using Started = std::variant<std::shared_ptr<session::Recording>, Problem>;
 Task<Started> start_recording(session::Registry& registry, session::Recordings& recordings,
-                              std::shared_ptr<session::Session> session, display::Wish wish,
-                              Identity asks);
+                              std::shared_ptr<session::Session> session,
+                              display::RecordingOptions wish, Identity asks);
 
 // Adds the routes. Everything must outlive the router.
 void add_recording_routes(Router& router, session::Registry& registry,

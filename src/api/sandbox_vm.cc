@@ -30,7 +30,7 @@ struct SandboxVm {
 
   Task<void> screenshot(Exchange& exchange);
   Task<void> record(Exchange& exchange);
-  Task<void> start(Exchange& exchange, display::Wish wish);
+  Task<void> start(Exchange& exchange, display::RecordingOptions wish);
   Task<void> stop(Exchange& exchange);
 
   // Null after it has answered why there is none.
@@ -136,13 +136,13 @@ Task<void> SandboxVm::record(Exchange& exchange) {
   }
   const json::object given = fields_of(exchange.query);
   Fields fields(given);
-  const display::Wish wish = read_wish(fields, recordings);
+  const display::RecordingOptions wish = read_wish(fields, recordings);
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   if (mode->second == "stop") co_return co_await stop(exchange);
   co_await start(exchange, wish);
 }
 
-Task<void> SandboxVm::start(Exchange& exchange, display::Wish wish) {
+Task<void> SandboxVm::start(Exchange& exchange, display::RecordingOptions wish) {
   std::shared_ptr<Session> session = co_await session_of(exchange, Dead::is_replaced);
   if (!session) co_return;
   const Identity asks = *exchange.identity;

@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "api/fields.h"
-#include "display/studio.h"
+#include "display/image_pool.h"
 #include "wire/screen.h"
 
 namespace vitrine::api {

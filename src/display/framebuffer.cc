@@ -54,12 +54,12 @@ Status read_at(int file, std::uint8_t* to, std::size_t size, std::size_t offset)
 
 }  // namespace
 
-Result<Look> Framebuffer::read(Frame& frame) {
+Result<FrameDigest> Framebuffer::read(Frame& frame) {
   frame.width = geometry_.width;
   frame.height = geometry_.height;
   frame.pixels.resize(geometry_.bytes());
   const std::size_t piece = geometry_.stride() * kRowsAtOnce;
-  Look look;
+  FrameDigest look;
   bool root = true;
   bool black = true;
   for (std::size_t at = 0; at < frame.pixels.size(); at += piece) {

@@ -16,14 +16,14 @@
 namespace vitrine::display {
 
 // What one look at the screen told.
-struct Look {
+struct FrameDigest {
   std::uint64_t hash = 0;  // of all pixels: equal ones are equal screens
   bool blank = false;      // nothing but the background
 };
 
 // The least pause after a look that took `cost`: looking takes time of the machine that serves
 // everybody, and a large screen costs milliseconds.
-inline std::chrono::steady_clock::duration thrifty(std::chrono::steady_clock::duration cost) {
+inline std::chrono::steady_clock::duration least_pause(std::chrono::steady_clock::duration cost) {
   return 8 * cost;
 }
 
@@ -36,7 +36,7 @@ class Framebuffer {
 
   // Reads everything into `frame` and says what it is. `unavailable` if the file is too short.
   // A frame that is being painted may be read half: two equal looks in a row are a whole one.
-  Result<Look> read(Frame& frame);
+  Result<FrameDigest> read(Frame& frame);
 
  private:
   Fd file_;

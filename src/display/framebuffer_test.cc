@@ -52,7 +52,7 @@ TEST(Framebuffer, HasAnotherHashWhereverAPixelChanges) {
 
   for (std::size_t pixel : {std::size_t{0}, std::size_t{64 * 64}, std::size_t{64 * 100 - 1}}) {
     file.set(pixel, 0x123456);
-    const Look look = *framebuffer.read(frame);
+    const FrameDigest look = *framebuffer.read(frame);
     EXPECT_NE(look.hash, before);
     EXPECT_FALSE(look.blank);
     file.set(pixel, kRootColour);
@@ -66,7 +66,7 @@ TEST(Framebuffer, ThatIsCutShortIsAnError) {
   Frame frame;
   ASSERT_EQ(::ftruncate(file.file.get(), kPixelsOffset + 1000), 0);
 
-  Result<Look> look = framebuffer.read(frame);
+  Result<FrameDigest> look = framebuffer.read(frame);
 
   ASSERT_FALSE(look);
   EXPECT_EQ(look.error().code, Code::unavailable);

@@ -32,7 +32,7 @@ Task<Result<std::shared_ptr<Recorder>>> Recorder::start(asio::any_io_executor ex
                                                         backend::KeeperLink& keeper,
                                                         std::uint64_t session,
                                                         std::shared_ptr<View> view, const Fd& film,
-                                                        Wish wish) {
+                                                        RecordingOptions options) {
   const wire::Request request = wire::StartEncoder{session};
   backend::KeeperReply reply = co_await keeper.call(request);
   std::vector<Fd> fds = std::move(reply.fds);
@@ -46,10 +46,10 @@ Task<Result<std::shared_ptr<Recorder>>> Recorder::start(asio::any_io_executor ex
   start.height = geometry.height;
   start.offset = kPixelsOffset;
   start.stride = static_cast<std::uint32_t>(geometry.stride());
-  start.fps = wish.fps;
-  start.format = wish.format;
-  start.max_seconds = wish.max_seconds;
-  start.max_bytes = wish.max_bytes;
+  start.fps = options.fps;
+  start.format = options.format;
+  start.max_seconds = options.max_seconds;
+  start.max_bytes = options.max_bytes;
   const std::string packet = wire::encoder::encode_request(start);
   const std::vector<int> files{view->framebuffer.file(), film.get()};
   Status sent = send_packet(recorder->socket_.native_handle(), packet, files, Wait::dont);

@@ -19,7 +19,7 @@
 
 namespace vitrine::display {
 
-struct Wish {
+struct RecordingOptions {
   wire::encoder::Format format = wire::encoder::Format::mp4;
   std::uint32_t fps = 15;
   std::uint32_t max_seconds = 300;
@@ -39,7 +39,7 @@ class Recorder {
                                                        backend::KeeperLink& keeper,
                                                        std::uint64_t session,
                                                        std::shared_ptr<View> view, const Fd& film,
-                                                       Wish wish);
+                                                       RecordingOptions options);
 
   // One that a front before has started. `not_found` if it ended long ago.
   static Task<Result<std::shared_ptr<Recorder>>> adopt(asio::any_io_executor executor,

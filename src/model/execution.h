@@ -24,7 +24,7 @@ std::optional<Outcome> outcome_from(std::string_view name);
 enum class OnDisconnect : std::uint8_t { interrupt, keep_going };
 
 // Pictures of the screen while code runs.
-struct StripWish {
+struct FilmstripOptions {
   std::optional<std::chrono::milliseconds> every;  // none = whenever something has changed
   std::uint32_t most = 20;
 };
@@ -40,7 +40,7 @@ struct ExecRequest {
   std::chrono::milliseconds render_timeout{500};  // for painting, once the code has ended
   std::chrono::milliseconds display_time{3000};   // of a program that keeps painting
   std::size_t screenshot_bytes = 0;               // a larger PNG is made smaller; 0 = any size
-  std::optional<StripWish> strip;
+  std::optional<FilmstripOptions> strip;
 };
 
 using MimeBundle = std::vector<std::pair<std::string, std::string>>;  // type -> bytes

@@ -24,10 +24,10 @@ constexpr double kLeastScale = 0.1;
 }  // namespace
 
 Capture::Capture(asio::any_io_executor executor, display::Screen& screen,
-                 std::shared_ptr<display::Studio> studio, std::uint64_t session, Geometry geometry,
-                 const ExecRequest& request, CaptureHooks hooks)
+                 std::shared_ptr<display::ImagePool> image_pool, std::uint64_t session,
+                 Geometry geometry, const ExecRequest& request, CaptureHooks hooks)
     : screen_(screen),
-      studio_(std::move(studio)),
+      image_pool_(std::move(image_pool)),
       session_(session),
       geometry_(geometry),
       render_time_(request.render_timeout),
@@ -56,13 +56,13 @@ Task<void> Capture::find_view() {
 
 // False if there was nothing to see.
 Task<bool> Capture::look() {
-  if (!looker_) looker_.emplace(studio_);
+  if (!read_budget_) read_budget_.emplace(image_pool_);
   std::shared_ptr<display::Framebuffer> screen(view_, &view_->framebuffer);
   display::Frame before = std::move(frame_);
-  display::Seen seen = co_await studio_->look(std::move(screen), std::move(before));
+  display::Snapshot seen = co_await image_pool_->read_screen(std::move(screen), std::move(before));
   frame_ = std::move(seen.frame);
   look_cost_ = seen.cost;
-  const vitrine::Result<display::Look>& now = seen.look;
+  const vitrine::Result<display::FrameDigest>& now = seen.digest;
   if (!now) {
     std::string note = "screenshot: " + now.error().message;
     if (notes.empty() || notes.back() != note) notes.push_back(std::move(note));
@@ -124,7 +124,8 @@ void Capture::judge_running(Clock::time_point now) {
 }
 
 Capture::Clock::duration Capture::pause(Clock::time_point now) const {
-  const auto least = looker_ ? looker_->pause_after(look_cost_) : display::thrifty(look_cost_);
+  const auto least =
+      read_budget_ ? read_budget_->pause_after(look_cost_) : display::least_pause(look_cost_);
   if (painted_at_) return std::max<Clock::duration>(kLook, least);
   // A screen on which nothing has happened for long is looked at less often.
   const auto unchanged = now - changed_;
@@ -137,7 +138,7 @@ Task<void> Capture::run() {
   const auto is_over = [this] { return ended_ && !(painted_at_ && *ended_ == Worker::alive); };
   while (!is_over()) {
     if (view_ && !screen_.is_running()) view_.reset();  // it died
-    if (!view_) looker_.reset();
+    if (!view_) read_budget_.reset();
     if (!view_ && screen_.is_running()) co_await find_view();
     if (is_over()) break;
     if (!view_) {
@@ -164,7 +165,7 @@ Task<void> Capture::run() {
   const auto wished = painted_at_ ? *painted_at_ : ended_ ? ended_at_ : Clock::now();
   if (painted_at_ && !ended_) hooks_.captured();
   if (!kept_ && ended_ == Worker::alive && view_ && screen_.is_running()) (void)co_await look();
-  looker_.reset();
+  read_budget_.reset();
   if (!kept_ && seen_) kept_ = Kept{std::move(frame_), *seen_};
   if (!kept_ && ended_ == Worker::dead && screen_.is_running()) {
     notes.emplace_back("screenshot: none was taken before the session died");
@@ -174,8 +175,8 @@ Task<void> Capture::run() {
   if (blank) co_await explain_blank();
   display::Frame frame;
   if (kept_) frame = std::move(kept_->frame);
-  else frame = co_await studio_->blank(geometry_);
-  vitrine::Result<std::string> made = co_await develop(std::move(frame));
+  else frame = co_await image_pool_->blank(geometry_);
+  vitrine::Result<std::string> made = co_await encode(std::move(frame));
   latency = Clock::now() - wished;
   if (!made) {
     notes.push_back("screenshot: " + made.error().message);
@@ -185,12 +186,12 @@ Task<void> Capture::run() {
   result = blank ? Result::blank : Result::ok;
 }
 
-Task<vitrine::Result<std::string>> Capture::develop(display::Frame frame) {
-  display::Finish finish;
+Task<vitrine::Result<std::string>> Capture::encode(display::Frame frame) {
+  display::ImageOptions finish;
   auto shared = std::make_shared<const display::Frame>(std::move(frame));
-  if (most_bytes_ == 0) co_return co_await studio_->develop(std::move(shared), finish);
+  if (most_bytes_ == 0) co_return co_await image_pool_->encode(std::move(shared), finish);
   for (;; finish.scale /= 2) {
-    vitrine::Result<std::string> made = co_await studio_->develop(shared, finish);
+    vitrine::Result<std::string> made = co_await image_pool_->encode(shared, finish);
     if (!made || made->size() <= most_bytes_ || finish.scale < kLeastScale) co_return made;
     if (finish.scale == 1) notes.emplace_back("screenshot: made smaller, to fit into the answer");
   }

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "display/image_pool.h"
 #include "display/screen.h"
-#include "display/studio.h"
 #include "model/execution.h"
 #include "session/changes.h"
 #include "wire/signals.h"
@@ -50,7 +50,7 @@ struct CaptureHooks {
 class Capture {
  public:
   Capture(asio::any_io_executor executor, display::Screen& screen,
-          std::shared_ptr<display::Studio> studio, std::uint64_t session, Geometry geometry,
+          std::shared_ptr<display::ImagePool> image_pool, std::uint64_t session, Geometry geometry,
           const ExecRequest& request, CaptureHooks hooks);
 
   // Until there is a picture or none will be; then what follows is set.
@@ -78,10 +78,10 @@ class Capture {
   void judge_running(Clock::time_point now);
   Clock::duration pause(Clock::time_point now) const;
   Task<void> explain_blank();
-  Task<vitrine::Result<std::string>> develop(display::Frame frame);
+  Task<vitrine::Result<std::string>> encode(display::Frame frame);
 
   display::Screen& screen_;
-  std::shared_ptr<display::Studio> studio_;
+  std::shared_ptr<display::ImagePool> image_pool_;
   std::uint64_t session_;
   Geometry geometry_;
   std::chrono::milliseconds render_time_;
@@ -92,16 +92,16 @@ class Capture {
 
   std::shared_ptr<display::View> view_;
   display::Frame frame_;  // the last that was read
-  std::optional<display::Look> seen_;
+  std::optional<display::FrameDigest> seen_;
   struct Kept {
     display::Frame frame;
-    display::Look look;
+    display::FrameDigest look;
   };
   std::optional<Kept> kept_;
   Clock::time_point looked_{};
-  Clock::duration look_cost_{};                 // of the last look
-  std::optional<display::Looker> looker_ = {};  // once there was something to look at
-  Clock::time_point changed_{};                 // when the screen last did
+  Clock::duration look_cost_{};                          // of the last look
+  std::optional<display::ReadBudget> read_budget_ = {};  // once there was something to look at
+  Clock::time_point changed_{};                          // when the screen last did
   // How long it has been still, counted in looks that came in time: on a machine that has none for
   // us, the session has none either, and its stillness means nothing.
   Clock::duration still_{};

@@ -19,10 +19,10 @@ constexpr double kLeastScale = 0.1;
 }  // namespace
 
 Filmstrip::Filmstrip(boost::asio::any_io_executor executor, display::Screen& screen,
-                     std::shared_ptr<display::Studio> studio, std::uint64_t session, StripWish wish,
-                     StripHooks hooks)
+                     std::shared_ptr<display::ImagePool> image_pool, std::uint64_t session,
+                     FilmstripOptions wish, StripHooks hooks)
     : screen_(screen),
-      studio_(std::move(studio)),
+      image_pool_(std::move(image_pool)),
       session_(session),
       wish_(wish),
       hooks_(std::move(hooks)),
@@ -34,13 +34,13 @@ void Filmstrip::ended() {
 }
 
 // Each picture has its share of the bytes: it is made smaller until it fits.
-Filmstrip::Task<std::shared_ptr<const std::string>> Filmstrip::develop(
+Filmstrip::Task<std::shared_ptr<const std::string>> Filmstrip::encode(
     std::shared_ptr<const display::Frame> frame) {
   const std::size_t share = (kMaxStripBytes - bytes_) / (wish_.most - taken_);
   for (double scale = 1; scale >= kLeastScale; scale /= 2) {
-    display::Finish finish;
+    display::ImageOptions finish;
     finish.scale = scale;
-    Result<std::string> made = co_await studio_->develop(frame, std::move(finish));
+    Result<std::string> made = co_await image_pool_->encode(frame, std::move(finish));
     if (!made) co_return nullptr;
     if (made->size() <= share) co_return std::make_shared<const std::string>(std::move(*made));
   }
@@ -53,19 +53,20 @@ Filmstrip::Task<bool> Filmstrip::look() {
   Result<std::shared_ptr<display::View>> view =
       co_await screen_.open(session_, display::Screen::Start::no);
   if (!view) co_return false;
-  if (!looker_) looker_.emplace(studio_);
+  if (!read_budget_) read_budget_.emplace(image_pool_);
   // As it is read, and what is made of it.
   const Geometry& size = (*view)->framebuffer.geometry();
-  const std::shared_ptr<display::Studio::Room> room =
-      co_await studio_->make_room(std::size_t{2} * size.width * size.height * 4);
+  const std::shared_ptr<display::ImagePool::Reservation> room =
+      co_await image_pool_->reserve(std::size_t{2} * size.width * size.height * 4);
   std::shared_ptr<display::Framebuffer> screen(*view, &(*view)->framebuffer);
   display::Frame before = std::move(frame_);
-  display::Seen looked = co_await studio_->look(std::move(screen), std::move(before));
+  display::Snapshot looked =
+      co_await image_pool_->read_screen(std::move(screen), std::move(before));
   const auto frame = std::make_shared<display::Frame>(std::move(looked.frame));
   const auto reuse = [&] {
     if (frame->pixels.size() <= kLargeFrame) frame_ = std::move(*frame);
   };
-  const Result<display::Look>& seen = looked.look;
+  const Result<display::FrameDigest>& seen = looked.digest;
   const auto now = looked.at;
   look_time_ = looked.cost;
   if (!seen) co_return false;
@@ -80,7 +81,7 @@ Filmstrip::Task<bool> Filmstrip::look() {
   one.at = std::chrono::duration_cast<std::chrono::milliseconds>(now - begun_);
   one.out_offset = hooks_.written();
   one.line = hooks_.line();
-  std::shared_ptr<const std::string> png = co_await develop(frame);
+  std::shared_ptr<const std::string> png = co_await encode(frame);
   reuse();
   ++taken_;
   if (!png) co_return true;
@@ -96,13 +97,13 @@ Filmstrip::Task<void> Filmstrip::run() {
     last = ended_;  // what is there at the end is looked at once more
     const bool seen = co_await look();
     Clock::duration least = look_time_ * kOthersShare;
-    if (looker_) least = std::max(least, looker_->pause_after(look_time_));
+    if (read_budget_) least = std::max(least, read_budget_->pause_after(look_time_));
     const Clock::duration pause = wish_.every ? Clock::duration(*wish_.every) : kLook;
     next = std::max(next + pause, Clock::now() + std::min(least, pause));
     const bool asleep = !seen && !screen_.is_running();
     Clock::time_point wake = std::max(next, Clock::now() + least);
     if (asleep) wake = Clock::now() + kAsleep;
-    if (wake - Clock::now() > kSeldom) looker_.reset();  // it takes next to nothing
+    if (wake - Clock::now() > kSeldom) read_budget_.reset();  // it takes next to nothing
     while (!ended_ && Clock::now() < wake && !(asleep && screen_.is_running()))
       co_await changes_.wait(wake);
     if (!seen) next = Clock::now();

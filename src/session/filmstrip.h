@@ -13,8 +13,8 @@
 #include <optional>
 #include <vector>
 
+#include "display/image_pool.h"
 #include "display/screen.h"
-#include "display/studio.h"
 #include "model/execution.h"
 #include "session/changes.h"
 
@@ -36,8 +36,8 @@ class Filmstrip {
   using Task = boost::asio::awaitable<T>;
 
   Filmstrip(boost::asio::any_io_executor executor, display::Screen& screen,
-            std::shared_ptr<display::Studio> studio, std::uint64_t session, StripWish wish,
-            StripHooks hooks);
+            std::shared_ptr<display::ImagePool> image_pool, std::uint64_t session,
+            FilmstripOptions wish, StripHooks hooks);
 
   // Until the execution ends, or all pictures are taken.
   Task<void> run();
@@ -48,17 +48,17 @@ class Filmstrip {
   using Clock = std::chrono::steady_clock;
 
   Task<bool> look();
-  Task<std::shared_ptr<const std::string>> develop(std::shared_ptr<const display::Frame> frame);
+  Task<std::shared_ptr<const std::string>> encode(std::shared_ptr<const display::Frame> frame);
 
   display::Screen& screen_;
-  std::shared_ptr<display::Studio> studio_;
+  std::shared_ptr<display::ImagePool> image_pool_;
   std::uint64_t session_;
-  StripWish wish_;
+  FilmstripOptions wish_;
   StripHooks hooks_;
   Changes changes_;
   Clock::time_point begun_ = Clock::now();
   Clock::duration look_time_{};
-  std::optional<display::Looker> looker_;  // once there was something to look at
+  std::optional<display::ReadBudget> read_budget_;  // once there was something to look at
   display::Frame frame_;
   std::optional<std::uint64_t> last_;  // what the last picture shows
   std::uint32_t taken_ = 0;

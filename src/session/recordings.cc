@@ -204,7 +204,8 @@ std::optional<Refusal> Recordings::refuses(const Identity& asks) const {
 }
 
 Task<Result<std::shared_ptr<Recording>>> Recordings::start(std::shared_ptr<Session> session,
-                                                           display::Wish wish, Identity asks) {
+                                                           display::RecordingOptions wish,
+                                                           Identity asks) {
   if (auto refusal = refuses(asks)) co_return to_error(*refusal);
   struct Counted {
     std::vector<std::string>& all;

@@ -33,7 +33,7 @@ struct Recording {
   std::string owner;
   std::string started_at;
   std::string ended_at;  // "" = it runs
-  display::Wish wish;
+  display::RecordingOptions wish;
   std::uint32_t width = 0;  // of the film
   std::uint32_t height = 0;
   std::uint32_t fps = 0;
@@ -74,7 +74,7 @@ class Recordings {
   std::optional<Refusal> refuses(const Identity& asks) const;
   // `unavailable` also where refuses() says why; `over_limit` = no room on the disk.
   Task<Result<std::shared_ptr<Recording>>> start(std::shared_ptr<Session> session,
-                                                 display::Wish wish, Identity asks);
+                                                 display::RecordingOptions wish, Identity asks);
   // Returns when it has ended, which it may have before.
   Task<void> stop(std::shared_ptr<Recording> recording);
   void remove(std::shared_ptr<Recording> recording);

@@ -102,9 +102,9 @@ Lifetime Registry::lifetime_at_keeper(const SessionSpec& spec) const {
   return foreign ? Lifetime::session : spec.lifetime;
 }
 
-std::shared_ptr<display::Studio> Registry::studio() {
-  if (!studio_) studio_ = std::make_shared<display::Studio>();
-  return studio_;
+std::shared_ptr<display::ImagePool> Registry::image_pool() {
+  if (!image_pool_) image_pool_ = std::make_shared<display::ImagePool>();
+  return image_pool_;
 }
 
 Task<Status> Registry::provide(SessionSpec* spec) {
@@ -182,8 +182,8 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
       co_return layer_error(spec.layer, std::move(done.error()));
     }
   }
-  auto session =
-      std::make_shared<Session>(executor_, keeper_, journal(), studio(), new_id(), std::move(spec));
+  auto session = std::make_shared<Session>(executor_, keeper_, journal(), image_pool(), new_id(),
+                                           std::move(spec));
   session->created_at = now_rfc3339();
   session->notes = session->spec.package_notes;
   session->connect(opened->session, take_lines(std::move(fds), outside_of(session->spec)),
@@ -370,7 +370,7 @@ void Registry::rest_idle() {
 }
 
 Task<Status> Registry::adopt_one(const store::SessionRow& row, const wire::Listed::Entry& found) {
-  auto session = std::make_shared<Session>(executor_, keeper_, journal(), studio(), row.id,
+  auto session = std::make_shared<Session>(executor_, keeper_, journal(), image_pool(), row.id,
                                            spec_from_json(row.spec));
   session->created_at = row.created_at;
   session->engine = row.engine;

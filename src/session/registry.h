@@ -96,7 +96,7 @@ class Registry {
   std::function<void(const Pictured&)> on_picture;
   // Called when a session has lost its X server; why, or "" = it was reset.
   std::function<void(const std::string& session, const std::string& why)> on_display_ended;
-  std::shared_ptr<display::Studio> studio();
+  std::shared_ptr<display::ImagePool> image_pool();
 
  private:
   Journal journal();
@@ -116,7 +116,7 @@ class Registry {
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>> by_engine_;
   std::unordered_map<std::uint64_t, Death> early_deaths_;
   Accounts accounts_;
-  std::shared_ptr<display::Studio> studio_;  // made when first needed
+  std::shared_ptr<display::ImagePool> image_pool_;  // made when first needed
   std::string recycling_owner_;
   Policy default_policy_ = Policy::native;
   std::vector<std::string> environments_;

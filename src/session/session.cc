@@ -70,14 +70,15 @@ struct Session::Connection {
 };
 
 Session::Session(asio::any_io_executor executor, backend::KeeperLink& keeper, Journal journal,
-                 std::shared_ptr<display::Studio> studio, std::string name, SessionSpec wanted)
+                 std::shared_ptr<display::ImagePool> image_pool, std::string name,
+                 SessionSpec wanted)
     : screen(executor, keeper),
       id(std::move(name)),
       spec(std::move(wanted)),
       executor_(executor),
       keeper_(keeper),
       journal_(std::move(journal)),
-      studio_(std::move(studio)),
+      image_pool_(std::move(image_pool)),
       watch_timer_(executor),
       stack_told_(executor) {}
 
@@ -190,7 +191,7 @@ void Session::begin_sights() {
             if (connection_ && current_ && current_->number == number && !death)
               connection_->socket->send(wire::Type::captured, number, "");
           }};
-  const Sights::Place place{screen, studio_, engine, spec.display};
+  const Sights::Place place{screen, image_pool_, engine, spec.display};
   current_->sights = std::make_shared<Sights>(executor_, place, current_, std::move(hooks));
   const auto spawn = [&](Sight sight) {
     asio::co_spawn(

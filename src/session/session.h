@@ -47,7 +47,7 @@ inline constexpr std::string_view kPackageQuestion = "\1vitrine-packages ";
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(asio::any_io_executor executor, backend::KeeperLink& keeper, Journal journal,
-          std::shared_ptr<display::Studio> studio, std::string id, SessionSpec spec);
+          std::shared_ptr<display::ImagePool> image_pool, std::string id, SessionSpec spec);
 
   using Line = WorkerSocket::Line;
   // Takes over the lines of a worker.
@@ -117,7 +117,7 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::any_io_executor executor_;
   backend::KeeperLink& keeper_;
   Journal journal_;
-  std::shared_ptr<display::Studio> studio_;
+  std::shared_ptr<display::ImagePool> image_pool_;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Execution> current_;
   std::deque<std::shared_ptr<Execution>> queue_;

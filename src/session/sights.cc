@@ -32,10 +32,10 @@ Sights::Sights(asio::any_io_executor executor, const Place& place,
                const std::shared_ptr<Execution>& execution, CaptureHooks hooks) {
   const ExecRequest& request = execution->request;
   if (request.capture_screenshot)
-    capture_ = std::make_shared<Capture>(executor, place.screen, place.studio, place.engine,
+    capture_ = std::make_shared<Capture>(executor, place.screen, place.image_pool, place.engine,
                                          place.geometry, request, std::move(hooks));
   if (request.strip)
-    strip_ = std::make_shared<Filmstrip>(executor, place.screen, place.studio, place.engine,
+    strip_ = std::make_shared<Filmstrip>(executor, place.screen, place.image_pool, place.engine,
                                          *request.strip, strip_hooks(execution));
 }
 

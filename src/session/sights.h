@@ -19,7 +19,7 @@ class Sights {
  public:
   struct Place {
     display::Screen& screen;
-    std::shared_ptr<display::Studio> studio;
+    std::shared_ptr<display::ImagePool> image_pool;
     std::uint64_t engine = 0;
     Geometry geometry;
   };

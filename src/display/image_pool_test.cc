@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "display/studio.h"
+#include "display/image_pool.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ std::shared_ptr<Framebuffer> screen_of(const Geometry& geometry) {
   return std::make_shared<Framebuffer>(std::move(file), geometry);
 }
 
-class StudioTest : public testing::Test {
+class ImagePoolTest : public testing::Test {
  protected:
   // `task` is of a lambda that lives until it is done.
   void start(Task<void> task) {
@@ -47,21 +47,22 @@ class StudioTest : public testing::Test {
   }
 
   asio::io_context io_{1};
-  std::shared_ptr<Studio> studio_ = std::make_shared<Studio>();
+  std::shared_ptr<ImagePool> image_pool_ = std::make_shared<ImagePool>();
   int running_ = 0;
 };
 
-TEST_F(StudioTest, LooksAtALargeScreenWhileItsThreadServesOthers) {
+TEST_F(ImagePoolTest, LooksAtALargeScreenWhileItsThreadServesOthers) {
   bool looking = false;
   int served = 0;
   const auto look = [&]() -> Task<void> {
     Frame fresh;
     looking = true;
-    const Seen seen = co_await studio_->look(screen_of(kLarge), std::move(fresh));
+    const Snapshot snapshot =
+        co_await image_pool_->read_screen(screen_of(kLarge), std::move(fresh));
     looking = false;
-    EXPECT_TRUE(seen.look && !seen.look->blank);
-    EXPECT_EQ(seen.frame.row(0)[2], 0xFF);
-    EXPECT_GT(seen.cost.count(), 0);
+    EXPECT_TRUE(snapshot.digest && !snapshot.digest->blank);
+    EXPECT_EQ(snapshot.frame.row(0)[2], 0xFF);
+    EXPECT_GT(snapshot.cost.count(), 0);
   };
   start(look());
   const auto serve = [&]() -> Task<void> {
@@ -77,11 +78,12 @@ TEST_F(StudioTest, LooksAtALargeScreenWhileItsThreadServesOthers) {
   EXPECT_GT(served, 0);
 }
 
-TEST_F(StudioTest, LooksAtASmallScreenAtOnce) {
+TEST_F(ImagePoolTest, LooksAtASmallScreenAtOnce) {
   bool seen = false;
   const auto look = [&]() -> Task<void> {
     Frame fresh;
-    seen = static_cast<bool>((co_await studio_->look(screen_of(kSmall), std::move(fresh))).look);
+    seen = static_cast<bool>(
+        (co_await image_pool_->read_screen(screen_of(kSmall), std::move(fresh))).digest);
   };
   start(look());
 
@@ -90,17 +92,17 @@ TEST_F(StudioTest, LooksAtASmallScreenAtOnce) {
   EXPECT_TRUE(seen);
 }
 
-TEST_F(StudioTest, WorksAsideAndComesBack) {
+TEST_F(ImagePoolTest, WorksAsideAndComesBack) {
   const auto home = std::this_thread::get_id();
   const auto work = [&]() -> Task<void> {
     auto where = [] { return std::this_thread::get_id(); };
-    const std::thread::id there = co_await studio_->aside(where);
+    const std::thread::id there = co_await image_pool_->run(where);
     EXPECT_NE(there, home);
     EXPECT_EQ(std::this_thread::get_id(), home);
     auto fail = []() -> int { throw std::runtime_error("on purpose"); };
     bool caught = false;
     try {
-      (void)co_await studio_->aside(fail);
+      (void)co_await image_pool_->run(fail);
     } catch (const std::runtime_error&) {
       caught = true;
     }
@@ -111,7 +113,7 @@ TEST_F(StudioTest, WorksAsideAndComesBack) {
   run();
 }
 
-TEST_F(StudioTest, LetsGoOnItsThreadWhatNobodyWaitsForAnyMore) {
+TEST_F(ImagePoolTest, LetsGoOnItsThreadWhatNobodyWaitsForAnyMore) {
   struct Lent {
     explicit Lent(std::thread::id* of) : gone(of) {}
     Lent(const Lent&) = delete;
@@ -125,24 +127,24 @@ TEST_F(StudioTest, LetsGoOnItsThreadWhatNobodyWaitsForAnyMore) {
     auto work = [lent = std::make_shared<Lent>(&gone)] { return lent->gone != nullptr; };
     asio::co_spawn(
         short_lived,
-        [](std::shared_ptr<Studio> studio, auto what) -> Task<void> {
-          (void)co_await studio->aside(std::move(what));
-        }(studio_, std::move(work)),
+        [](std::shared_ptr<ImagePool> image_pool, auto what) -> Task<void> {
+          (void)co_await image_pool->run(std::move(what));
+        }(image_pool_, std::move(work)),
         [](std::exception_ptr) {});
-    short_lived.poll();  // lent, and not waited for
-    studio_.reset();     // joins its threads, once the coroutine lets it go
+    short_lived.poll();   // lent, and not waited for
+    image_pool_.reset();  // joins its threads, once the coroutine lets it go
   }
 
   EXPECT_EQ(gone, std::this_thread::get_id());
 }
 
-TEST_F(StudioTest, DevelopsAFrameThatIsKept) {
+TEST_F(ImagePoolTest, DevelopsAFrameThatIsKept) {
   const auto frame = std::make_shared<const Frame>(plain(kSmall, 0x336699));
   const auto make = [&]() -> Task<void> {
-    Finish half;
+    ImageOptions half;
     half.window = Region{0, 0, 32, 50};
     half.scale = 0.5;
-    Result<std::string> made = co_await studio_->develop(frame, half);
+    Result<std::string> made = co_await image_pool_->encode(frame, half);
     EXPECT_TRUE(made && made->size() > 24);
     EXPECT_EQ(made->substr(16, 8), std::string("\0\0\0\x10\0\0\0\x19", 8)) << "16 x 25";
     EXPECT_EQ(frame->width, kSmall.width);
@@ -152,16 +154,16 @@ TEST_F(StudioTest, DevelopsAFrameThatIsKept) {
   run();
 }
 
-TEST_F(StudioTest, MakesRoomWhenSomeIsLeftAndNotBefore) {
-  std::shared_ptr<Studio::Room> first;
-  std::shared_ptr<Studio::Room> second;
+TEST_F(ImagePoolTest, MakesRoomWhenSomeIsLeftAndNotBefore) {
+  std::shared_ptr<ImagePool::Reservation> first;
+  std::shared_ptr<ImagePool::Reservation> second;
   std::string order;
-  const auto take = [&](std::size_t bytes, std::shared_ptr<Studio::Room>& into,
+  const auto take = [&](std::size_t bytes, std::shared_ptr<ImagePool::Reservation>& into,
                         char name) -> Task<void> {
-    into = co_await studio_->make_room(bytes);
+    into = co_await image_pool_->reserve(bytes);
     order += name;
   };
-  std::shared_ptr<Studio::Room> third;
+  std::shared_ptr<ImagePool::Reservation> third;
   start(take(kHalf, first, 'a'));
   start(take(kHalf + 1, second, 'b'));
   start(take(1, third, 'c'));
@@ -174,11 +176,12 @@ TEST_F(StudioTest, MakesRoomWhenSomeIsLeftAndNotBefore) {
   EXPECT_EQ(order, "abc");
 }
 
-TEST_F(StudioTest, MakesRoomForOneThatIsLargerThanAllWhenNobodyHasAny) {
-  std::shared_ptr<Studio::Room> small;
-  std::shared_ptr<Studio::Room> huge;
-  const auto take = [&](std::size_t bytes, std::shared_ptr<Studio::Room>& into) -> Task<void> {
-    into = co_await studio_->make_room(bytes);
+TEST_F(ImagePoolTest, MakesRoomForOneThatIsLargerThanAllWhenNobodyHasAny) {
+  std::shared_ptr<ImagePool::Reservation> small;
+  std::shared_ptr<ImagePool::Reservation> huge;
+  const auto take = [&](std::size_t bytes,
+                        std::shared_ptr<ImagePool::Reservation>& into) -> Task<void> {
+    into = co_await image_pool_->reserve(bytes);
   };
   start(take(1, small));
   start(take(4 * kHalf, huge));
