@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What survives the front: sessions, executions and what is known of recordings, in one SQLite file of the data directory.
+// What survives the front: sessions, executions and the facts of recordings, in one SQLite file of the
+// data directory.
 //
-// Every write is safe against the death of the process when it returns, not against a power cut: it is
-// appended to a log (one system call; a transaction costs forty), which settle() moves into the
-// database, many at once. Reads settle first. Records larger than kInline are files beside the
-// database, named by their hash. Environment values and tokens are
-// never stored.
-// Threading: the front's one thread. Failure: `over_limit` when the disk is full.
+// Every write is safe against the death of the process when it returns, but not against a power cut.
+// It is appended to a log (change_log.h; one system call, where a transaction costs forty), and
+// settle() moves the log into the database. Every read settles first. Large records are files beside
+// the database (blobs.h). Environment values and tokens are never stored.
+//
+// Threading: the front's one thread.
+// Failure:   `over_limit` when the disk is full.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +18,16 @@
 #include <string>
 #include <vector>
 
-#include "base/fd.h"
 #include "base/result.h"
 #include "model/execution.h"
+#include "store/blobs.h"
+#include "store/change_log.h"
 
 struct sqlite3;
-struct sqlite3_stmt;
 
 namespace vitrine::store {
+
+struct Statements;
 
 struct SessionRow {
   std::string id;
@@ -97,26 +101,22 @@ class Store {
   Status settle();
 
  private:
-  struct Statements;
-  Store(sqlite3* database, std::string directory, Retention retention);
-  Status prepare();
-  Status replay();
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+  Store(sqlite3* database, const std::string& directory, Retention retention);
   Status note(std::string change);
   Status apply_all(std::set<std::string>& sessions);
   bool apply(const std::string& change, std::set<std::string>& sessions);
   Status prune(const std::set<std::string>& sessions);
   Error failure(const char* doing) const;
-  Result<std::string> keep(const std::string& record);
-  std::string fetch(const std::string& stored) const;
 
-  sqlite3* database_ = nullptr;
-  std::string directory_;
+  std::unique_ptr<sqlite3, Close> database_;  // closed after its statements are gone
+  Blobs blobs_;
   Retention retention_;
   std::unique_ptr<Statements> statements_;
-  Fd log_;
-  std::vector<std::string> pending_;  // what the log holds
-  std::size_t pending_bytes_ = 0;
-  std::vector<std::string> unneeded_;  // blobs, once the transaction is over
+  ChangeLog log_;
+  std::vector<std::string> unneeded_;  // rows whose files go once the transaction is over
 };
 
 }  // namespace vitrine::store
