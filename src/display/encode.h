@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames as files that others can read. Pure and slow (milliseconds): not for the front's own thread.
+// Encodes frames as image files. Pure; takes milliseconds, so it does not run on the front's thread.
 #pragma once
 
 #include <string>

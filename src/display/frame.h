@@ -34,15 +34,15 @@ struct Region {
 Frame plain(const Geometry& geometry, std::uint32_t colour = kRootColour);
 bool is_plain(const Frame& frame, std::uint32_t colour);
 
-// The part of `region` that is in the picture; nullopt if there is none.
+// The part of `region` inside a frame of this size; nullopt if there is none.
 std::optional<Region> clipped(const Region& region, std::uint32_t width, std::uint32_t height);
-// `region` must be one that clipped() gave.
+// `region` must come from clipped().
 Frame crop(const Frame& frame, const Region& region);
 
-// Each new pixel is the mean of those it stands for. At least one pixel stays.
+// Each new pixel is the mean of the pixels it replaces. The result has at least one pixel.
 Frame scale(const Frame& frame, double factor);
 
-// An arrow with its tip at x, y, as far as it is in the picture.
+// Draws an arrow with its tip at x, y, clipped to the frame.
 void draw_cursor(Frame& frame, std::int64_t x, std::int64_t y);
 
 }  // namespace vitrine::display

@@ -2,9 +2,9 @@
 // The pixels of a live X server, read from its framebuffer file.
 //
 // Ownership: owns its descriptor, which only reads. Threading: any, several at once.
-// Trust:     the server belongs to the session: it may write anything, at any moment, and cut the
-//            file short. So it is read and never mapped, at places that follow from the geometry
-//            alone; what is missing is an error.
+// Trust:     the X server belongs to the session: it may write anything at any moment, and truncate
+//            the file. The file is therefore read and never mapped, at offsets that follow from the
+//            geometry alone; a short file is an error.
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,14 @@
 
 namespace vitrine::display {
 
-// What one look at the screen told.
+// What a read found.
 struct FrameDigest {
-  std::uint64_t hash = 0;  // of all pixels: equal ones are equal screens
+  std::uint64_t hash = 0;  // of all pixels: equal hashes mean equal screens
   bool blank = false;      // nothing but the background
 };
 
-// The least pause after a look that took `cost`: looking takes time of the machine that serves
-// everybody, and a large screen costs milliseconds.
+// The shortest pause after a read that took `cost`. Reads use CPU time that others need, and a large
+// screen costs milliseconds.
 inline std::chrono::steady_clock::duration least_pause(std::chrono::steady_clock::duration cost) {
   return 8 * cost;
 }
@@ -32,10 +32,10 @@ class Framebuffer {
   Framebuffer(Fd file, Geometry geometry) : file_(std::move(file)), geometry_(geometry) {}
 
   const Geometry& geometry() const { return geometry_; }
-  int file() const { return file_.get(); }  // for those who read it in another process
+  int file() const { return file_.get(); }  // for readers in another process
 
-  // Reads everything into `frame` and says what it is. `unavailable` if the file is too short.
-  // A frame that is being painted may be read half: two equal looks in a row are a whole one.
+  // Reads all pixels into `frame`. `unavailable` if the file is too short. A read may see a half
+  // painted frame: only two equal digests in a row mean a whole one.
   Result<FrameDigest> read(Frame& frame);
 
  private:

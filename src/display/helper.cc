@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMaxWaiting = 64;
 constexpr int kMaxRead = 64;  // at once
 
-// Answers to a front before this one may still come: they must not look like ours.
+// Answers to a previous front may still arrive; random numbers keep them from matching ours.
 std::uint32_t random_start() {
   std::uint32_t number = 0;
   (void)!::getrandom(&number, sizeof number, 0);
@@ -29,8 +29,8 @@ std::uint32_t random_start() {
 
 Error restarted() {
   return Error{.code = Code::unavailable,
-               .message = "the screen's helper was killed by a program and started again",
-               .remedy = "ask again; what was asked of it may have happened in part"};
+               .message = "the screen's helper was killed by a program and restarted",
+               .remedy = "send the request again; parts of it may have taken effect"};
 }
 
 Error gone() { return Error{Code::unavailable, "the screen's helper is gone"}; }
@@ -60,7 +60,7 @@ bool Helper::is_readable() {
   return ::poll(&socket, 1, 0) > 0;
 }
 
-// False when there is nothing more to come.
+// False when no more packets can come.
 bool Helper::take_one() {
   Result<Packet> packet =
       receive_packet(socket_.native_handle(), wire::screen::kMaxPacket, 1, Wait::dont);
@@ -79,7 +79,7 @@ bool Helper::take_one() {
   return true;
 }
 
-// What the one before was asked, nobody will answer.
+// Requests to the previous helper get no answer.
 void Helper::forget_all() {
   restarted_ = true;
   for (auto& [number, one] : waiting_) {
@@ -99,15 +99,15 @@ Task<void> Helper::read() {
 }
 
 Task<Result<HelperReply>> Helper::ask(wire::screen::Request request,
-                                      std::chrono::milliseconds patience) {
-  // What is there already is no answer to this: least of all that another one has taken over.
+                                      std::chrono::milliseconds timeout) {
+  // Packets that arrived earlier cannot answer this request; one may say that the helper restarted.
   for (int i = 0; i < kMaxRead && !gone_ && is_readable(); ++i)
     if (!take_one()) close();
   if (gone_) co_return gone();
   if (waiting_.size() >= kMaxWaiting)
     co_return Error{.code = Code::unavailable,
-                    .message = "too much is asked of the screen at once",
-                    .remedy = "wait for an answer first"};
+                    .message = "too many requests to the screen at once",
+                    .remedy = "wait for an answer before sending more"};
   if (++last_number_ == 0) ++last_number_;
   const std::uint32_t number = last_number_;
   const std::string packet = wire::screen::encode_request(number, request);
@@ -116,7 +116,7 @@ Task<Result<HelperReply>> Helper::ask(wire::screen::Request request,
   auto self = shared_from_this();
   auto mine = std::make_shared<Waiting>(executor_);
   waiting_[number] = mine;
-  mine->timer.expires_after(patience);
+  mine->timer.expires_after(timeout);
   error_code ignored;
   co_await mine->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   waiting_.erase(number);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The front's end of the screen helper's socket: windows, input, pictures of windows.
+// The front's end of the screen helper's socket: windows, input, screenshots of windows.
 //
-// Ownership: one per X server; shared by those who wait for its answers. Threading: the front's one.
-// Trust:     the helper lives beside code that may have taken over its server: what it says is decoded
-//            with care, late or wrong answers are dropped, and a helper that breaks the rules is not
-//            listened to any more.
+// Ownership: one per X server; shared by the coroutines that wait for its answers.
+// Threading: the front's one thread.
+// Trust:     the helper runs beside code that may control its X server. Its answers are decoded with
+//            bounds checks, late or unknown answers are dropped, and a helper that breaks the
+//            protocol is disconnected.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -27,27 +28,27 @@ using Task = asio::awaitable<T>;
 
 struct HelperReply {
   wire::screen::Reply reply;
-  Fd file = {};  // comes with Captured
+  Fd file = {};  // sent with Captured
 };
 
 class Helper : public std::enable_shared_from_this<Helper> {
  public:
   Helper(asio::any_io_executor executor, Fd socket);
-  void start();  // begins to read; once
+  void start();  // starts reading; call once
   void close();
 
-  // Whether it was killed and started again since this was last asked.
+  // Whether the helper was killed and restarted since the last call.
   bool take_restart() { return std::exchange(restarted_, false); }
 
-  // `timed_out` if it does not answer, `unavailable` if it is gone.
-  Task<Result<HelperReply>> ask(wire::screen::Request request, std::chrono::milliseconds patience);
+  // `timed_out` without an answer, `unavailable` once the helper is gone.
+  Task<Result<HelperReply>> ask(wire::screen::Request request, std::chrono::milliseconds timeout);
 
  private:
   struct Waiting {
     explicit Waiting(asio::any_io_executor executor) : timer(std::move(executor)) {}
     asio::steady_timer timer;
     std::optional<HelperReply> reply;
-    bool lost = false;  // with the helper that was asked
+    bool lost = false;  // the helper that had the request was replaced
   };
   Task<void> read();
   bool is_readable();

@@ -29,7 +29,7 @@ Result<std::string> transform_and_encode(const Frame& given, const ImageOptions&
 
 }  // namespace
 
-// Who waits is told when its time has come, and tells the next.
+// A queue of waiters. The first is woken when its bytes fit, and wakes the next.
 struct ImagePool::MemoryBudget {
   struct Waiting {
     std::size_t bytes;
@@ -66,7 +66,7 @@ Task<std::shared_ptr<ImagePool::Reservation>> ImagePool::reserve(std::size_t byt
         : of(std::move(all)), me{size, asio::steady_timer(executor)} {
       of->queue.push_back(&me);
     }
-    ~Place() {  // also of who gives up
+    ~Place() {  // also when the coroutine is cancelled
       of->queue.remove(&me);
       of->wake_first();
     }
@@ -84,7 +84,7 @@ Task<Result<std::string>> ImagePool::encode(std::shared_ptr<const Frame> frame,
                                             ImageOptions options) {
   auto work = [frame = std::move(frame), options = std::move(options)]() mutable {
     Result<std::string> made = transform_and_encode(*frame, options);
-    frame.reset();  // giving so much memory back takes long, too
+    frame.reset();  // freeing that much memory takes long, too
     return made;
   };
   return on(encode_pool_, std::move(work));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where screens are looked at and pictures made: a few threads beside the front's one, which must not
-// wait for them.
+// Worker threads that read framebuffers and encode images, so that the front's thread never waits.
 //
-// Threading: everything is called on the front's thread and comes back to it; what was lent to another
-//            thread is let go on the front's too. Looks have a thread of their own: none waits for a picture
-//            that is being made.
+// Threading: every member is called on the front's thread and resumes there. Objects moved into a job
+//            are destroyed on the front's thread too. Reads have a thread of their own, so that none
+//            queues behind an encoder.
 #pragma once
 
 #include <algorithm>
@@ -32,16 +31,16 @@ namespace asio = boost::asio;
 template <class T>
 using Task = asio::awaitable<T>;
 
-// What is done to a frame before it is encoded, in this order.
+// The operations on a frame before it is encoded, in this order.
 struct ImageOptions {
-  std::optional<Region> window;  // inside the frame; all that follows is inside of it
-  std::optional<Region> cursor;  // its tip is at x, y
+  std::optional<Region> window;  // inside the frame; the rest is relative to it
+  std::optional<Region> cursor;  // the tip of the arrow is at x, y
   std::optional<Region> region;  // one that clipped() gave
   double scale = 1;
   Format format = Format::png;
 };
 
-// One look at a screen.
+// One read of a screen.
 struct Snapshot {
   using Clock = std::chrono::steady_clock;
   Result<FrameDigest> digest = Error{Code::internal, "the screen was not read"};
@@ -50,7 +49,7 @@ struct Snapshot {
   Clock::duration cost = {};  // of reading it
 };
 
-// Work on larger frames takes milliseconds: not for the front's own thread.
+// Larger frames take milliseconds to read: too long for the front's own thread.
 inline constexpr std::size_t kLargeFrame = 4u << 20;
 
 class ImagePool {
@@ -60,19 +59,19 @@ class ImagePool {
   Task<Result<std::string>> encode(std::shared_ptr<const Frame> frame, ImageOptions options);
 
   enum class Keep { frame, nothing };
-  // Looks, into `frame`: one that was used before saves the memory's being asked for again.
+  // Reads the screen into `frame`. Passing a frame that was used before saves an allocation.
   Task<Snapshot> read_screen(std::shared_ptr<Framebuffer> screen, Frame frame,
                              Keep keep = Keep::frame);
-  // A screen on which nothing is.
+  // A screen without windows.
   Task<Frame> blank(Geometry geometry);
-  // What `work`, which owns all that it touches, returns when it is done beside the front's thread.
+  // Runs `work` on the read thread and returns its result. `work` must own everything it touches.
   template <class Work>
   Task<std::invoke_result_t<Work&>> run(Work work) {
     return on(read_pool_, std::move(work));
   }
 
-  // Reservation for frames of so many bytes, held until it is gone. All that is held is bounded; who would
-  // take more than that alone waits until nobody holds any. First come, first served.
+  // Reserves memory for frames until the reservation is destroyed. The sum of all reservations is
+  // bounded; a request above that bound waits until it is the only one. First come, first served.
   class Reservation;
   Task<std::shared_ptr<Reservation>> reserve(std::size_t bytes);
 
@@ -103,7 +102,7 @@ class ImagePool {
     error_code ignored;
     co_await job->done.async_receive(asio::redirect_error(asio::use_awaitable, ignored));
     if (job->failed) std::rethrow_exception(job->failed);
-    if (!job->result) throw boost::system::system_error(ignored);  // nobody waits any more
+    if (!job->result) throw boost::system::system_error(ignored);  // the caller was cancelled
     co_return std::move(*job->result);
   }
 
@@ -125,8 +124,8 @@ class ImagePool::Reservation {
   std::size_t bytes_;
 };
 
-// Who looks at a screen again and again. However many they are, together they leave most of the
-// machine's time to others; looks at large screens are the ones that are felt.
+// The pace of one client that reads a screen repeatedly. All of them together use a small share of
+// the CPU, however many there are. Large screens count more, because only they are noticed.
 class ReadBudget {
  public:
   using Duration = std::chrono::steady_clock::duration;
@@ -138,7 +137,7 @@ class ReadBudget {
   ReadBudget(const ReadBudget&) = delete;
   ReadBudget& operator=(const ReadBudget&) = delete;
 
-  // The least until the next look, after one that took so long.
+  // The shortest pause before the next read, after one that took `cost`.
   Duration pause_after(Duration cost) const {
     const int others = pool_->readers_ - 1;
     const int share = cost > std::chrono::milliseconds(2) ? 16 : 4;

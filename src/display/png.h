@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PNG writer for screens: 8-bit RGB, one filter for the whole picture, found by trying each on a few
-// rows; deflated by ISA-L, which takes a tenth of zlib's time.
+// A PNG writer for screens: 8-bit RGB, one filter for the whole image, chosen by trying each on a few
+// rows; deflated by ISA-L in a tenth of zlib's time.
 #pragma once
 
 #include <string>

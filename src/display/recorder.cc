@@ -57,8 +57,8 @@ Task<Result<std::shared_ptr<Recorder>>> Recorder::start(asio::any_io_executor ex
   co_return recorder;
 }
 
-Task<Result<wire::encoder::Reply>> Recorder::next(std::chrono::milliseconds patience) {
-  timer_.expires_after(patience);
+Task<Result<wire::encoder::Reply>> Recorder::next(std::chrono::milliseconds timeout) {
+  timer_.expires_after(timeout);
   for (;;) {
     if (!socket_.is_open()) co_return Error{Code::unavailable, "the encoder is gone"};
     Result<Packet> packet =
@@ -72,14 +72,14 @@ Task<Result<wire::encoder::Reply>> Recorder::next(std::chrono::milliseconds pati
                                      asio::redirect_error(asio::use_awaitable, unreadable)) ||
                   timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored)));
     const bool late = asio::steady_timer::clock_type::now() >= timer_.expiry();
-    if (first.index() == 1 && !late) continue;  // stop() left less time
+    if (first.index() == 1 && !late) continue;  // stop() shortened the timeout
     if (first.index() == 1) co_return Error{Code::timed_out, "the encoder does not answer"};
     if (unreadable) co_return Error{Code::unavailable, "the encoder is gone"};
   }
 }
 
-void Recorder::stop(std::chrono::milliseconds patience) {
-  const auto latest = asio::steady_timer::clock_type::now() + patience;
+void Recorder::stop(std::chrono::milliseconds timeout) {
+  const auto latest = asio::steady_timer::clock_type::now() + timeout;
   if (timer_.expiry() > latest) timer_.expires_at(latest);
   const std::string packet = wire::encoder::encode_request(wire::encoder::Stop{});
   if (socket_.is_open()) (void)send_packet(socket_.native_handle(), packet, {}, Wait::dont);

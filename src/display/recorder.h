@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The front's end of an encoder's socket: one recording, src/wire/encoder.h.
 //
-// Ownership: shared by its recording and whoever waits for it. When it goes, the encoder finishes its
-//            file and ends; when the front is killed, it goes on, and the next front takes it over.
-// Threading: the front's one.
-// Trust:     the encoder reads pixels that a session chose: what it says is decoded with care, and
-//            one that breaks the rules is not listened to any more.
+// Ownership: shared by its recording and the coroutines that wait for it. On destruction the encoder
+//            finishes its file and exits. When the front is killed, the encoder goes on, and the next
+//            front adopts it.
+// Threading: the front's one thread.
+// Trust:     the encoder reads pixels chosen by a session. Its answers are decoded with bounds checks.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -28,30 +28,30 @@ struct RecordingOptions {
 
 class Recorder {
  public:
-  // `encoder`: what the keeper calls it.
+  // `encoder`: its number in the keeper.
   Recorder(asio::any_io_executor executor, Fd socket, std::uint64_t encoder);
   ~Recorder() { close(); }
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Has an encoder record this display into the file, which is empty. The first answer is still to come.
+  // Starts an encoder that records this display into the empty file. Read its first answer by next().
   static Task<Result<std::shared_ptr<Recorder>>> start(asio::any_io_executor executor,
                                                        backend::KeeperLink& keeper,
                                                        std::uint64_t session,
                                                        std::shared_ptr<View> view, const Fd& film,
                                                        RecordingOptions options);
 
-  // One that a front before has started. `not_found` if it ended long ago.
+  // Takes over an encoder that a previous front started. `not_found` if it ended long ago.
   static Task<Result<std::shared_ptr<Recorder>>> adopt(asio::any_io_executor executor,
                                                        backend::KeeperLink& keeper,
                                                        std::uint64_t encoder);
   std::uint64_t encoder() const { return encoder_; }
 
-  // The next answer. `timed_out` if none came, `unavailable` if it is gone, `invalid_argument` for
-  // nonsense. One caller at a time.
-  Task<Result<wire::encoder::Reply>> next(std::chrono::milliseconds patience);
-  // Its last answer will be Stopped; if none comes in time, next() says `timed_out`.
-  void stop(std::chrono::milliseconds patience);
+  // The next answer. `timed_out` without one, `unavailable` once the encoder is gone,
+  // `invalid_argument` for an answer that breaks the protocol. One caller at a time.
+  Task<Result<wire::encoder::Reply>> next(std::chrono::milliseconds timeout);
+  // Asks the encoder to stop. Its last answer is Stopped; next() returns `timed_out` if that is late.
+  void stop(std::chrono::milliseconds timeout);
   void close();
 
  private:

@@ -9,12 +9,12 @@ namespace vitrine::display {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{2000};
+constexpr std::chrono::milliseconds kHelperTimeout{2000};
 constexpr std::size_t kMostBytes = std::size_t{kMostScreen} * kMostScreen * 4;
 
 Error no_helper() {
   return Error{.code = Code::unsupported,
-               .message = "this build has no screen helper: windows cannot be listed",
+               .message = "windows cannot be listed: this build has no screen helper",
                .remedy = "build vitrine-screen"};
 }
 
@@ -24,10 +24,9 @@ Result<T> expect(Result<HelperReply>& reply) {
   if (auto* value = std::get_if<T>(&reply->reply)) return std::move(*value);
   if (auto* refused = std::get_if<wire::screen::Refused>(&reply->reply))
     return Error{.code = Code::invalid_argument, .message = refused->text};
-  return Error{Code::internal, "the screen's helper answered something else"};
+  return Error{Code::internal, "the screen's helper sent an unexpected answer"};
 }
 
-// A memory file of the helper's, which it can neither change nor cut any more.
 }  // namespace
 
 Task<Result<std::shared_ptr<View>>> Screen::open(std::uint64_t session, Start start) {
@@ -36,12 +35,14 @@ Task<Result<std::shared_ptr<View>>> Screen::open(std::uint64_t session, Start st
   const wire::Request request = wire::OpenDisplay{session, start == Start::if_needed};
   backend::KeeperReply reply = co_await keeper_.call(request);
   if (epoch != epoch_)
-    co_return Error{
-        .code = Code::unavailable, .message = "the display ended meanwhile", .remedy = "try again"};
+    co_return Error{.code = Code::unavailable,
+                    .message = "the display ended during the request",
+                    .remedy = "try again"};
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::DisplayOpened> opened = backend::expect<wire::DisplayOpened>(std::move(reply));
   if (!opened) co_return std::move(opened.error());
-  if (view_ && view_->generation == opened->generation) co_return view_;  // another was faster
+  if (view_ && view_->generation == opened->generation)
+    co_return view_;  // a concurrent open() was faster
   if (fds.empty() || !opened->geometry.validate())
     co_return Error{Code::internal, "the keeper sent no framebuffer"};
   auto view = std::make_shared<View>(std::move(fds[0]), opened->geometry, opened->generation);
@@ -66,11 +67,11 @@ std::vector<std::string> Screen::take_notes() {
   std::vector<std::string> notes;
   if (const std::optional<std::string> how = std::exchange(death_, std::nullopt))
     notes.push_back("display: the X server ended (" + *how +
-                    "), and every window with it; the next window starts another");
+                    ") and closed every window; the next window starts a new one");
   if (view_ && view_->helper && view_->helper->take_restart())
     notes.emplace_back(
-        "display: the screen's helper was killed by a program and started again; keys and buttons "
-        "that it held down may still be");
+        "display: the screen's helper was killed by a program and restarted; keys and buttons "
+        "that it held down may still be down");
   return notes;
 }
 
@@ -85,14 +86,14 @@ void Screen::forget() {
 Task<Result<wire::screen::Windows>> list_windows(std::shared_ptr<View> view) {
   if (!view->helper) co_return no_helper();
   const wire::screen::Request request = wire::screen::ListWindows{};
-  Result<HelperReply> reply = co_await view->helper->ask(request, kPatience);
+  Result<HelperReply> reply = co_await view->helper->ask(request, kHelperTimeout);
   co_return expect<wire::screen::Windows>(reply);
 }
 
 Task<Result<SealedPicture>> capture_window(std::shared_ptr<View> view, std::uint32_t window) {
   if (!view->helper) co_return no_helper();
   const wire::screen::Request request = wire::screen::CaptureWindow{window};
-  Result<HelperReply> reply = co_await view->helper->ask(request, kPatience);
+  Result<HelperReply> reply = co_await view->helper->ask(request, kHelperTimeout);
   Result<wire::screen::Captured> captured = expect<wire::screen::Captured>(reply);
   if (!captured) co_return std::move(captured.error());
   SealedPicture picture;
@@ -111,15 +112,15 @@ Result<Frame> read_sealed(const SealedPicture& picture) {
   if (!file || width == 0 || height == 0 || width > wire::screen::kMaxSide ||
       height > wire::screen::kMaxSide || (::fcntl(file.get(), F_GET_SEALS) & kSeals) != kSeals ||
       ::fstat(file.get(), &info) != 0 || static_cast<std::size_t>(info.st_size) != size)
-    return Error{Code::internal, "the screen's helper gave no picture"};
-  // Holes of a sparse file cost the session nothing, and us a gigabyte.
+    return Error{Code::internal, "the screen's helper sent no valid image"};
+  // A sparse file costs the session nothing, but would cost the front a gigabyte.
   if (size > kMostBytes)
     return Error{Code::over_limit, "the window has more pixels than the largest screen"};
   frame.pixels.resize(size);
   for (std::size_t at = 0; at < size;) {
     const ssize_t got =
         ::pread(file.get(), frame.pixels.data() + at, size - at, static_cast<off_t>(at));
-    if (got <= 0) return Error{Code::internal, "the picture of a window is cut short"};
+    if (got <= 0) return Error{Code::internal, "the image of a window is truncated"};
     at += static_cast<std::size_t>(got);
   }
   return frame;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session's display as the front knows it: whether an X server runs, its pixels, its helper.
+// A session's display in the front: whether an X server runs, its framebuffer, its helper.
 //
-// Ownership: one per session. A View is shared by those who look; it stays good for reading after its
-//            server died, with the last pixels.
+// Ownership: one per session. A View is shared by its readers. After its X server died it still holds
+//            the last pixels.
 // Threading: the front's one thread.
 #pragma once
 
@@ -25,7 +25,7 @@ struct View {
   }
   Framebuffer framebuffer;
   std::uint32_t generation;
-  std::shared_ptr<Helper> helper;  // null: there is none
+  std::shared_ptr<Helper> helper;  // null: this build has none
 };
 
 class Screen {
@@ -34,20 +34,20 @@ class Screen {
       : executor_(std::move(executor)), keeper_(keeper) {}
 
   enum class Start { no, if_needed };
-  // `unavailable` when no X server runs and none is to be started.
+  // `unavailable` when no X server runs and `start` is Start::no.
   Task<Result<std::shared_ptr<View>>> open(std::uint64_t session, Start start);
 
-  // The keeper's word.
+  // Events from the keeper.
   void started() { running_ = true; }
   void died(std::string detail);
-  // The session has another worker, and may have lost its display.
+  // The session has a new worker, and may have lost its display.
   void forget();
 
   bool is_running() const { return running_; }
-  // What befell the display since this was last asked, as notes that begin with "display: ".
+  // Notes about the display since the last call; each begins with "display: ".
   std::vector<std::string> take_notes();
 
-  // Where our input left the pointer.
+  // Where the last input moved the pointer.
   std::optional<wire::screen::Point> pointer = {};
 
  private:
@@ -55,13 +55,13 @@ class Screen {
   backend::KeeperLink& keeper_;
   std::shared_ptr<View> view_;
   bool running_ = false;
-  std::uint32_t epoch_ = 0;  // of the display: what the keeper told of another is stale
+  std::uint32_t epoch_ = 0;  // a reply of the keeper about an earlier epoch is stale
   std::optional<std::string> death_;
 };
 
-// The windows, from the top down. Empty without a helper: `unsupported`.
+// The windows, topmost first. `unsupported` without a helper.
 Task<Result<wire::screen::Windows>> list_windows(std::shared_ptr<View> view);
-// The pixels of one window, whatever lies over it: in a file that nobody can change, and read.
+// The pixels of one window, including covered parts, in a sealed memory file.
 struct SealedPicture {
   Fd file;
   std::uint32_t width = 0;
