@@ -41,8 +41,8 @@ Result<Told> ask_keeper(const std::string& image) {
   ::waitpid(child, &status, 0);
   if (!WIFEXITED(status) || WEXITSTATUS(status) > 1)
     return Error{.code = Code::unavailable,
-                 .message = "vitrine-keeper could not be asked",
-                 .remedy = "it must lie beside vitrine: ./dev build"};
+                 .message = "vitrine-keeper could not be run",
+                 .remedy = "it must be installed beside vitrine: ./dev build"};
   told.exit_code = WEXITSTATUS(status);
   return told;
 }
@@ -66,7 +66,7 @@ int doctor(const std::string& image, bool as_json) {
   const json::value* checks =
       !failed && parsed.is_object() ? parsed.as_object().if_contains("checks") : nullptr;
   if (checks == nullptr || !checks->is_array())
-    return refuse(Error{.code = Code::internal, .message = "the keeper's answer makes no sense"},
+    return refuse(Error{.code = Code::internal, .message = "the keeper's answer cannot be parsed"},
                   kOurFailure);
   for (const json::value& value : checks->as_array()) {
     if (!value.is_object()) continue;

@@ -18,7 +18,7 @@ class EventPrinter {
   explicit EventPrinter(Show show) : show_(show) {}
 
   void line(std::string_view text);          // one NDJSON line
-  bool unheard() const { return unheard_; }  // nobody reads our output any more
+  bool unheard() const { return unheard_; }  // our output is closed
 
   // The exit code of the finished execution; nullopt before its last event.
   std::optional<int> exit_code() const;

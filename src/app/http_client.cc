@@ -60,7 +60,7 @@ class Connection {
   bool lines_ = false;
 };
 
-// Until the socket is ready; meanwhile wake-ups are handled.
+// Waits until the socket is ready, and handles wake-ups meanwhile.
 Status Connection::wait(short events) {
   for (;;) {
     int patience = -1;
@@ -87,7 +87,7 @@ Status Connection::open(const Url& url) {
   addrinfo* found = nullptr;
   if (::getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &found) != 0)
     return Error{.code = Code::unavailable,
-                 .message = "the host '" + url.host + "' is not known",
+                 .message = "the host '" + url.host + "' cannot be resolved",
                  .remedy = "check --url or VITRINE_URL"};
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, ::freeaddrinfo);
   int reason = 0;

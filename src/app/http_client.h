@@ -46,9 +46,9 @@ struct Response {
 
 enum class Wake { keep_on, stop };
 
-// What happens meanwhile: lines of a stream as they come, and another descriptor to watch.
+// Hooks during the request: the lines of a stream as they come, and another descriptor to watch.
 struct Hooks {
-  std::function<Wake(std::string_view line)> on_line = {};  // set = a stream of lines is asked for
+  std::function<Wake(std::string_view line)> on_line = {};  // set = a stream of lines is requested
   int wake_fd = -1;
   std::function<Wake()> on_wake = {};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where things lie: the companions beside this program, the image, the data.
+// Paths: the programs installed beside this one, the image, the data directory.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace vitrine::app {
 
-std::string program_path();               // of this very program, links followed
+std::string program_path();               // of this program, links resolved
 std::string companion(const char* name);  // a program beside it
 std::string default_image();              // where ./dev image puts it: build/image
 std::string source_tree();                // the checkout this was built from; empty if not found

@@ -84,7 +84,7 @@ Result<std::string> create(const Server& server, const Target& target) {
   const json::value* id =
       !failed && session.is_object() ? session.as_object().if_contains("id") : nullptr;
   if (id == nullptr || !id->is_string())
-    return Error{.code = Code::unavailable, .message = "the server's answer makes no sense"};
+    return Error{.code = Code::unavailable, .message = "the server's answer cannot be parsed"};
   return std::string(id->as_string());
 }
 

@@ -66,11 +66,11 @@ Result<std::string> request_body(const RunOptions& options) {
   return json::serialize(body);
 }
 
-// The picture of an execution; its notes say why there is none.
+// The screenshot of an execution; its notes say why there is none.
 Status save_picture(const json::object& execution, const std::string& file) {
   const json::value* found = execution.if_contains("screenshot");
   if (found == nullptr || !found->is_string())
-    return Error{.code = Code::unavailable, .message = "there is no picture of its screen"};
+    return Error{.code = Code::unavailable, .message = "there is no screenshot"};
   const std::string bytes = from_base64(std::string_view(found->as_string()));
   const Fd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!out || ::write(out.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))

@@ -30,7 +30,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Others answer /health like we do, on the same port.
+// Other programs answer /health too, on the same port.
 bool is_vitrine(const Server& server) {
   Result<Response> health =
       exchange(server, {.method = "GET", .target = "/health", .timeout = kProbe});
@@ -46,7 +46,7 @@ std::string temporary_directory() {
   return ::mkdtemp(pattern.data()) == nullptr ? "" : pattern;
 }
 
-// What it logged, without the times, for a person who asked for a run and not for a server.
+// The end of its log, without times, for a user who requested a run and not a server.
 std::string tail_of(int log) {
   constexpr off_t kTail = 2000;
   const off_t size = ::lseek(log, 0, SEEK_END);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGINT, SIGTERM and SIGHUP as something to poll, while it lives. What is started meanwhile must
-// call restore() before its exec.
+// SIGINT, SIGTERM and SIGHUP as a descriptor to poll, during its lifetime. A child process must call
+// restore() before its exec.
 #pragma once
 
 #include <csignal>
@@ -17,7 +17,7 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   int fd() const { return fd_.get(); }
-  int take();            // the next that came; 0 = none
+  int take();            // the next pending signal; 0 = none
   void restore() const;  // the mask as it was before
 
  private:

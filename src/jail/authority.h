@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an X client needs to be let in: a socket where it looks for one, and a cookie to show.
+// What an X client needs to connect: a socket where it looks for one, and a cookie.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@ namespace vitrine::jail {
 
 using Cookie = std::array<std::uint8_t, 16>;
 
-// What a session calls its host.
+// The host name inside a session.
 inline constexpr std::string_view kHostName = "sandbox";
 
 // The file that XAUTHORITY names and that a server's -auth takes: one cookie, for any display, and
 // once more for this host's: libXau takes the first, python-xlib looks for the second alone.
 std::string authority_bytes(const Cookie& cookie);
-// Writes it, for everybody to read and nobody to change.
+// Writes it, readable by everybody and writable by nobody.
 Status write_authority(Sys& sys, const std::string& path, const Cookie& cookie);
 
 // A socket in `directory`, named as X clients expect, that queues connections.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The room of a session's X server: a jail of its own beside the session's, so that session code can
-// neither see nor signal it, with the session's socket as the only door.
+// The jail of a session's X server. It is separate from the session's jail, so that session code can
+// neither see nor signal the server; the session's X socket is the only connection between them.
 //
 // run_display() runs in a fresh process that is already pid 1 of new user, mount, pid, ipc, uts and
 // network namespaces, with its ids mapped. It applies kDisplaySteps in order; the last one turns it
-// into Xvfb and never returns. The screen helper is started before that, as a child in the same room:
-// it connects and waits. When the server ends, so does everything in the room.
+// into Xvfb and never returns. The screen helper is started before that, as a child in the same jail:
+// it waits until it can connect. When the server ends, everything in its jail ends.
 //
-// Trust: the server parses what session code sends and must be expected to fall. What it can reach
-//        is the image, read-only, and a private /tmp that holds its framebuffer.
+// Trust: the server parses bytes of session code and must be assumed to be compromised. It can reach the
+//        image, read-only, and a private /tmp that holds its framebuffer.
 #pragma once
 
 #include <linux/filter.h>
@@ -78,7 +78,7 @@ inline constexpr std::array kDisplaySteps{
     DisplayStep{"server", become_server},
 };
 
-// What its private /tmp may hold: the framebuffer, its locks and the compiled keymap.
+// The size of its private /tmp: the framebuffer, its locks and the compiled keymap.
 std::uint64_t display_room_bytes(const Geometry& geometry);
 inline constexpr std::uint64_t kDisplayInodes = 64;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weaker wall for hosts that forbid namespaces: what a zygote and its workers do to themselves there.
+// The weaker isolation for hosts that forbid namespaces: the steps of a zygote and its workers there.
 //
 // All sessions share one root directory (the image, entered by chroot), one pid, network and ipc
 // namespace. What holds a session is a user id of its own, a home that only this id may enter, Landlock,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shell: the sealed, empty rooms of a session - namespaces, mounts, pid 1 - before any Python.
+// A shell: the sealed, empty jail of a session (namespaces, mounts, pid 1) before any Python runs in it.
 //
 // build_shell() runs in a fresh process that is already pid 1 of new user, mount, pid, ipc and uts
 // namespaces, with its ids mapped, and a network namespace that its parent owns. It applies
@@ -34,7 +34,7 @@ struct ShellBuild {
   std::vector<Fd> cgroups;  // v1 groups to join; see jail/cgroup.h
   Fd home;
   Fd display;     // listens where the session's programs look for an X server
-  Cookie cookie;  // what they must show it
+  Cookie cookie;  // what they must present to it
   Fd ruleset;     // Landlock; empty where the kernel has none
 };
 

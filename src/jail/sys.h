@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sys: the door through which the jail makes every system call, so that a test can let each of them
-// fail once and see that no half-built jail ever runs code.
+// Sys: every system call of the jail goes through it, so that a test can make each of them fail once and
+// check that no half-built jail ever runs code.
 #pragma once
 
 #include <cerrno>
@@ -25,14 +25,14 @@ class Sys {
     return call(arguments...);
   }
 
-  // For what is called elsewhere, or answers otherwise: true if it must not be called, but has failed.
+  // For a call that is made elsewhere: true if it must not be made and counts as failed.
   bool fails() {
     if (left_ == 0 || --left_ != 0) return false;
     errno = EIO;
     return true;
   }
 
-  // After a fork: the next calls are the other process's, so that no two of them share a number.
+  // After a fork: skips the numbers of the other process's calls, so that no two calls share one.
   void skip(std::uint32_t calls) { left_ = left_ > calls ? left_ - calls : 0; }
 
  private:

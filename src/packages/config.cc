@@ -41,7 +41,7 @@ Result<Config> config_from_json(const std::string& text) {
   };
   Config config;
   config.on = number("on", 1) != 0;
-  // Out of the URL at once, so that no message and no job can hold them.
+  // Removed from the URL at once, so that no message and no job can contain them.
   bool plain = true;
   const auto without_secret = [&](std::string url) {
     std::optional<IndexUrl> index = parse_index_url(url);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator may decide about packages: the struct, its defaults, and how it is read from what
-// `vitrine serve` writes for the front (data directory, mode 0600: index URLs may hold credentials).
+// The operator's settings for packages, with their defaults. `vitrine serve` writes them into a file of
+// the data directory (mode 0600: index URLs may hold credentials), and the front reads them from there.
 #pragma once
 
 #include <chrono>
@@ -16,12 +16,12 @@ namespace vitrine::packages {
 
 struct Config {
   bool on = true;
-  // URLs are without credentials from here on: those are in `secrets`.
+  // URLs have no credentials from here on; those are in `secrets`.
   std::string index_url;  // "" = what the image's pip uses; "none" = no index, wheels only
   std::vector<std::string> extra_index_urls = {};
-  std::map<std::string, IndexUrl> secrets = {};  // by URL: the indexes that want credentials
-  std::vector<std::string> index_hosts = {};     // further ones that installations reach
-  bool sdist = true;                             // whether a client may ask for `allow_sdist`
+  std::map<std::string, IndexUrl> secrets = {};  // by URL: the indexes that require credentials
+  std::vector<std::string> index_hosts = {};     // further hosts that installations may reach
+  bool sdist = true;                             // whether clients may set `allow_sdist`
   bool find_links = false;                       // the keeper has a directory of wheels
   std::string certificates = {};                 // PEM; "" = the image's
   std::vector<std::string> allow = {};           // normalised names; empty = every name

@@ -31,7 +31,7 @@ bool is_plain(std::string_view name) {
   return !name.empty() && name != "." && name != "..";
 }
 
-// Others get their turn after each block: the front has one thread.
+// Yields after each block, because the front has one thread.
 Task<Result<std::uint64_t>> copy_file(int source, int target, std::uint64_t most) {
   std::string block(kBlock, '\0');
   std::uint64_t copied = 0;

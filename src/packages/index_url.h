@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The URL of a package index, taken apart: credentials go one way, everything else another. Pure.
+// The URL of a package index, split into its parts, so that the credentials can be kept apart. Pure.
 #pragma once
 
 #include <optional>
@@ -18,16 +18,16 @@ struct IndexUrl {
   std::string path;                // "/simple", never empty
   std::string authorization = {};  // the header's value; "" = no credentials
 
-  std::string authority() const;  // "host:port", as rules of a network have it
-  std::string origin() const;     // "https://host", with the port unless it is the usual one
+  std::string authority() const;  // "host:port", as in a network rule
+  std::string origin() const;     // "https://host", with the port unless it is the default
   std::string plain() const { return origin() + path; }
 };
 
-// None for what is no http(s) URL.
+// Nullopt for anything but an http(s) URL.
 std::optional<IndexUrl> parse_index_url(std::string_view url);
 
-// Whether it is plain where a secret in it ends, if there is one: another URL must not be used, told or
-// logged. A `/`, `?`, `#` or `@` in a password is written as %2F, %3F, %23, %40.
+// Whether the end of a password in the URL is unambiguous. A URL for which this is false must not be
+// used, shown or logged. A `/`, `?`, `#` or `@` in a password is written as %2F, %3F, %23, %40.
 inline bool is_plain_about_secrets(std::string_view url) {
   const std::size_t at = url.rfind('@');
   if (at == std::string_view::npos) return true;
@@ -36,8 +36,8 @@ inline bool is_plain_about_secrets(std::string_view url) {
   return at < url.find_first_of("/?#", begin) && url.find('@', begin) == at;
 }
 
-// Further hosts that installations reach. `invalid_argument` says what would be accepted, and never
-// repeats what may hold a password.
+// Checks further hosts that installations may reach. The text of `invalid_argument` says what is accepted
+// and never repeats a value that may contain a password.
 inline constexpr std::size_t kMaxIndexHosts = 8;
 inline Status check_index_hosts(const std::vector<std::string>& hosts) {
   constexpr const char* kAccepted =

@@ -24,7 +24,7 @@ constexpr std::string_view kWish = "wish-";
 constexpr std::string_view kAbout = ".json";
 constexpr std::size_t kMaxAbout = 4u << 20;
 
-// Whole or not at all.
+// Atomic: written to a temporary file, then renamed.
 Status write_whole(const std::string& path, const std::string& text) {
   const std::string draft = path + ".tmp";
   Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
@@ -60,7 +60,7 @@ Result<Layers> Layers::open(const std::string& directory) {
     if (nameless || name.starts_with(kDraft) || name.ends_with(".tmp"))
       fs::remove_all(layers.path(name), failed);
   }
-  layers.forget(kMaxWishes);
+  layers.forget(kMaxRemembered);
   return layers;
 }
 
@@ -137,13 +137,14 @@ Status Layers::commit(Draft draft, Layer layer) {
   json::array& pins = about["pins"].emplace_array();
   for (const std::string& pin : layer.pins) pins.emplace_back(pin);
   std::error_code ignored;
-  if (!layers_.contains(layer.id)) fs::remove_all(path(layer.id), ignored);  // of one that failed
+  if (!layers_.contains(layer.id))
+    fs::remove_all(path(layer.id), ignored);  // left by a failed attempt
   if (::rename(path(draft.name).c_str(), path(layer.id).c_str()) != 0) {
     Error error = Error::from_errno("naming a layer");
     discard(draft);
     return error;
   }
-  // Last: a tree without it is not a layer.
+  // Last: a directory without it is not a layer.
   if (Status s = write_whole(path(layer.id + std::string(kAbout)), json::serialize(about)); !s) {
     fs::remove_all(path(layer.id), ignored);
     return s;
@@ -168,7 +169,7 @@ Layers::Hold Layers::hold(const std::string& id) {
 Status Layers::remove(const std::string& id) {
   if (!layers_.contains(id)) return Error{Code::not_found, "there is no such layer"};
   layers_.erase(id);
-  // Without its .json it is nothing, whatever happens to us now.
+  // First the .json: without it the directory is not a layer, even after a crash here.
   if (::unlink(path(id + std::string(kAbout)).c_str()) != 0)
     return Error::from_errno("removing a layer");
   std::error_code failed;
@@ -184,7 +185,7 @@ std::size_t Layers::prune(std::uint64_t budget, const std::set<std::string>& in_
     if (in_use.contains(layer.id) || held_.contains(layer.id)) continue;
     if (remove(layer.id)) ++removed;
   }
-  forget(kMaxWishes);
+  forget(kMaxRemembered);
   return removed;
 }
 
@@ -199,8 +200,8 @@ std::optional<Answer> Layers::recall(const std::string& wish, std::chrono::secon
 }
 
 void Layers::remember(const std::string& wish, const Answer& answer) {
-  (void)write_whole(path(std::string(kWish) + wish), answer.layer);  // only saves time
-  if (++remembered_ > kMaxWishes) forget(kMaxWishes / 2);
+  (void)write_whole(path(std::string(kWish) + wish), answer.layer);  // a failure only costs time
+  if (++remembered_ > kMaxRemembered) forget(kMaxRemembered / 2);
 }
 
 void Layers::forget(std::size_t most) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The package layers on disk: <data>/layers/<id>/ is a tree that sessions see, <id>.json tells about it.
+// The package layers on disk: <data>/layers/<id>/ is a tree that sessions mount, <id>.json describes it.
 //
-// A tree is made as a draft beside them and gets its name last, so that what has a name is whole; what
-// a killed front left is removed by the next open(). `last_used` is the modification time of the .json.
-// What was asked for is remembered as well: the same wish finds its layer without asking the index.
-// Ownership: one per front; nobody else writes there. Threading: the front's one thread.
+// A layer is built as a draft and renamed last, so that a named layer is complete; open() removes drafts
+// of a front that was killed. `last_used` is the modification time of the .json. Requests are
+// remembered too: the same request finds its layer without asking the index.
+//
+// Ownership: one per front; nothing else writes there.
+// Threading: the front's one thread.
 #pragma once
 
 #include <chrono>
@@ -22,20 +24,20 @@
 namespace vitrine::packages {
 
 struct Layer {
-  std::string id;                 // SHA-256 of what it was resolved to
+  std::string id;                 // SHA-256 of the resolved versions
   std::vector<std::string> pins;  // "polars==1.31.0"
   bool shadows =
-      false;  // it holds other versions than the image: only for a bare interpreter, before it
-  bool sdist = false;  // source distributions might be built for it
+      false;  // it has other versions than the image: mounted before a bare interpreter only
+  bool sdist = false;  // source distributions were allowed
   std::uint64_t bytes = 0;
   std::uint64_t files = 0;
   std::int64_t last_used = 0;  // seconds since 1970
 };
 
 constexpr std::chrono::hours kRemembered{24};  // how long an unpinned name means the same version
-constexpr std::size_t kMaxWishes = 4096;       // that are remembered
+constexpr std::size_t kMaxRemembered = 4096;   // remembered at most
 
-// What a wish came to. `layer` "" = the image has it all.
+// What a request was resolved to. `layer` "" = the image has everything.
 struct Answer {
   std::string layer;
 };
@@ -49,10 +51,10 @@ class Layers {
   std::uint64_t bytes() const;
   void touch(const std::string& id);
 
-  // True if it has no files, also where somebody took them away behind our back: then it is no layer.
+  // True if the layer has no files, even if they were removed by somebody else.
   bool forget_lost(const std::string& id);
 
-  // A directory to fill, and its name; then commit() or discard().
+  // Makes a draft: a directory to fill, and its name. Call commit() or discard() next.
   struct Draft {
     std::string name;
     Fd directory;
@@ -61,20 +63,20 @@ class Layers {
   Status commit(Draft draft, Layer layer);
   void discard(const Draft& draft);
 
-  // While somebody has it, prune() leaves the layer alone: from the moment it is promised to a session
-  // that is being made until that one is in `in_use`.
+  // Protects the layer from prune() while it is held: from the moment it is chosen for a new session
+  // until that session is in `in_use`.
   using Hold = std::shared_ptr<const void>;
   Hold hold(const std::string& id);
 
   Status remove(const std::string& id);
-  // Removes the least recently used ones, but none of `in_use` and none that is held, until `budget` is
-  // kept. How many.
+  // Removes the least recently used layers, except those in `in_use` and those held, until all fit into
+  // `budget`. Returns how many were removed.
   std::size_t prune(std::uint64_t budget, const std::set<std::string>& in_use);
 
-  // By the hash of a wish; not older than `age`, and only while its layer is there.
+  // By the hash of a request; only if it is not older than `age` and its layer exists.
   std::optional<Answer> recall(const std::string& wish, std::chrono::seconds age) const;
   void remember(const std::string& wish, const Answer& answer);
-  // Removes what recall() would not find any more, and the oldest beyond `most`.
+  // Removes what recall() would not return any more, and the oldest beyond `most`.
   void forget(std::size_t most);
 
  private:

@@ -16,15 +16,15 @@ constexpr auto kTable = std::to_array<Row>({
 });
 
 constexpr std::size_t kMostSuggestions = 5;
-constexpr std::size_t kLong = 8;   // names from here on may be wrong in two letters
-constexpr std::size_t kShort = 4;  // shorter ones are not corrected at all
+constexpr std::size_t kLong = 8;   // from this length on two letters may differ
+constexpr std::size_t kShort = 4;  // shorter names are not corrected
 
 std::size_t tolerance(std::string_view name) {
   if (name.size() < kShort) return 0;
   return name.size() < kLong ? 1 : 2;
 }
 
-// The one closest name, if no other is as close.
+// The closest name, if it is the only one at that distance.
 std::string closest(std::string_view name, const Inventory& inventory) {
   std::size_t best = tolerance(name) + 1;
   std::string found;

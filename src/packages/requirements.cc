@@ -61,7 +61,7 @@ class Parser {
   std::string_view rest_;
 };
 
-// What people try that is no requirement, told as what it is.
+// Common mistakes, each with a message of its own.
 std::optional<Error> other_kinds(std::string_view text) {
   const std::string remedy = "name a package of the index and its versions: \"polars==1.*\"";
   if (text.empty()) return refused(text, "is empty", remedy);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A requirement as a client may write it: a name, extras, versions. "polars==1.*", "httpx[http2]>=0.27".
 //
-// The part of PEP 508 that names a package of the index and nothing else: no URL, path, option, marker
-// or second line passes, and no letter but ASCII, so that nothing here can become an argument of the
-// installer. Pure. Trust: the text is hostile; parse_requirement() is fuzzed.
+// The subset of PEP 508 that names a package of the index. URLs, paths, options, markers, line breaks and
+// non-ASCII letters are refused, so that no requirement can become an option of the installer. Pure.
+//
+// Trust: the text is hostile; parse_requirement() is fuzzed.
 #pragma once
 
 #include <string>
@@ -25,12 +26,12 @@ struct Requirement {
   bool operator==(const Requirement&) const = default;
 };
 
-// `invalid_argument` with what is wrong and a remedy.
+// `invalid_argument` with the mistake and a remedy.
 Result<Requirement> parse_requirement(std::string_view text);
 
 std::string normalised(std::string_view name);
 
-// The text as it may be shown in an error: short, printable ASCII.
+// The text in a form that is safe in an error message: short, printable ASCII.
 std::string quoted(std::string_view text);
 
 }  // namespace vitrine::packages

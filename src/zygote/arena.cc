@@ -31,7 +31,7 @@ struct Region {
 
 Region region;
 bool small_arenas = false;
-char* heap = nullptr;  // where it begins
+char* heap = nullptr;  // its first byte
 
 #ifndef MADV_COLLAPSE
 constexpr int MADV_COLLAPSE = 25;  // Linux 6.1
@@ -71,8 +71,8 @@ void release(void*, void* arena, std::size_t size) {
   else if (small_arenas) ::madvise(arena, size, MADV_DONTNEED);
 }
 
-// What a worker allocates shall lie together at the end of the heap, not in the holes that the imports
-// left all over it: each hole would cost the worker a page of its own. So the holes are taken, for good.
+// Fills the holes that the imports left in the heap, for good, so that the allocations of a worker lie
+// together at its end. A worker would otherwise copy one page for each hole that it uses.
 void fill_holes() {
   constexpr std::size_t kLargest = 64 << 10, kStep = 16;
   const char* const fresh = static_cast<char*>(::sbrk(0)) - ::mallinfo2().keepcost;
@@ -94,9 +94,9 @@ void collapse_heap() {
     ::madvise(reinterpret_cast<void*>(at), kHuge, MADV_COLLAPSE);
 }
 
-// Two mappings that differ in nothing are one for the kernel, and each is a cost of every fork and
-// exit. RELRO guards against overwritten pointers; code that a session runs in this process needs
-// none of those to do what it wants.
+// The kernel merges adjacent mappings with equal attributes, and each mapping costs time in every fork
+// and exit. RELRO protects pointers from being overwritten; user code in this process can run any code
+// anyway.
 int open_relro(dl_phdr_info* library, std::size_t, void*) {
   const auto page = static_cast<std::uintptr_t>(::getpagesize());
   for (int i = 0; i < library->dlpi_phnum; ++i) {
@@ -114,7 +114,7 @@ __attribute__((constructor)) void prepare() {
   const char* preload = ::getenv("LD_PRELOAD");
   if (preload == nullptr || std::strstr(preload, "_vitrine") == nullptr) return;
   heap = static_cast<char*>(::sbrk(0));
-  // Neither is anything a session's own programs should inherit.
+  // A session's own programs should inherit neither.
   ::unsetenv("LD_PRELOAD");
   ::unsetenv("GLIBC_TUNABLES");
   ::unsetenv("LD_BIND_NOW");

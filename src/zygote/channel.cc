@@ -50,7 +50,7 @@ Result<std::optional<wire::Message>> Channel::receive(const sigset_t& open) {
   Result<std::optional<wire::Message>> message = std::optional<wire::Message>{};
   if (frame) message = assembler_.add(*frame);
   if (!frame || !message) {
-    broken_ = true;  // nothing that follows can be believed to be what it seems
+    broken_ = true;  // later bytes cannot be trusted to be frames
     return Error{Code::unavailable, "the client broke the protocol"};
   }
   if (!*message) return message;
@@ -89,7 +89,7 @@ bool Channel::captured(std::uint64_t execution, std::chrono::milliseconds most) 
     const ssize_t got = ::recv(socket_, header, sizeof header, MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return false;
     if (got < static_cast<ssize_t>(sizeof header))
-      return true;  // gone, or no frame: receive() says it
+      return true;  // closed, or not a frame: receive() reports it
     const wire::Type type{static_cast<std::uint8_t>(header[3])};
     if (type == wire::Type::execute || type == wire::Type::setup) return true;
     sigset_t open;

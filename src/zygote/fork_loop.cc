@@ -53,9 +53,9 @@ bool receive(int control, Received& in) {
   return in.count >= wire::kForkDescriptors + request.has_ruleset + request.has_cgroup;
 }
 
-// A child of the keeper, not of the zygote: it outlives zygotes and its status goes to the keeper.
-// glibc caches the thread id; the kernel writes the child's own over it.
-// In a shell that was used before it takes the number that the first had.
+// The worker becomes a child of the keeper: it outlives the zygote, and the keeper gets its status.
+// CLONE_CHILD_SETTID overwrites the thread id that glibc caches.
+// In a recycled shell the worker gets the pid of its predecessor.
 pid_t fork_sibling(int* thread_id, int cgroup, bool recycled) {
   const pid_t first = jail::kWorkerPid;
   clone_args args{};
@@ -72,7 +72,7 @@ pid_t fork_sibling(int* thread_id, int cgroup, bool recycled) {
   return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
 }
 
-// The same without namespaces and cgroups, where clone3 may be hidden.
+// The same without namespaces and cgroups, for hosts that block clone3.
 pid_t fork_plainly(int* thread_id) {
   constexpr unsigned long kFlags = CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
 #if defined(__x86_64__)
@@ -82,7 +82,7 @@ pid_t fork_plainly(int* thread_id) {
 #endif
 }
 
-// Names `pid` in a way that the keeper, in another pid namespace, understands.
+// Passes `pid` so that the kernel translates it into the keeper's pid namespace.
 bool answer(int control, const wire::ForkReply& reply, pid_t pid) {
   iovec part{const_cast<wire::ForkReply*>(&reply), sizeof reply};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> space{};
@@ -101,7 +101,7 @@ bool answer(int control, const wire::ForkReply& reply, pid_t pid) {
 }
 
 [[noreturn]] void refuse(const Error& error, int socket) {
-  // Not a frame, so it can never pass for a worker that is ready.
+  // Not a frame, so it cannot be mistaken for READY.
   (void)send_packet(socket, "\1" + error.pack(), {}, Wait::dont);
   ::_exit(125);
 }
@@ -183,11 +183,11 @@ Result<Forked> serve_forks(int control, std::span<const sock_filter> zygote_filt
     }
     for (int i = 0; i < in.count; ++i) ::close(in.fds[static_cast<std::size_t>(i)]);
     if (reply.error == 0 && answer(control, reply, pid)) continue;
-    // It could not be made, or is dead and reaped already.
+    // The fork failed, or the child is dead and reaped already.
     if (reply.error == 0) reply.error = ESRCH;
     if (!answer(control, reply, own)) break;
   }
-  ::_exit(0);  // the keeper is gone, or wants this zygote gone
+  ::_exit(0);  // the keeper is gone, or has closed the socket to end this zygote
 }
 
 }  // namespace vitrine::zygote

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The zygote's whole life: wait for a request, fork a worker into the shell it names, answer.
+// The zygote's loop: waits for a request, forks a worker into the shell that it names, and answers.
 //
-// Threading: the process has one thread; a second one is refused, since a fork would lose it.
-// Trust:     requests come from the keeper. The child is still trusted when serve_forks() returns in
-//            it, and sealed: every step of the jail is done.
+// Threading: the process has one thread; serve_forks() fails if there is another, which a fork would lose.
+// Trust:     requests come from the keeper. When serve_forks() returns in a child, the child is sealed
+//            (every step of the jail is done) and has not run user code yet.
 #pragma once
 
 #include <linux/filter.h>
@@ -19,8 +19,8 @@ struct Forked {
   bool rehearse = false;
 };
 
-// Returns in each worker, never in the zygote except with the reason it cannot go on. A worker whose
-// jail fails reports to the keeper and exits inside.
+// Returns in each worker; in the zygote only with an error. A worker whose jail fails reports to the
+// keeper and exits.
 Result<Forked> serve_forks(int control, std::span<const sock_filter> zygote_filter,
                            std::span<const sock_filter> worker_filter);
 

@@ -45,7 +45,7 @@ PyObject* raise_unless_worker() {
 }
 
 void leave_socket_in_child() {
-  // A child that user code forked must never speak for the session.
+  // A child forked by user code must never use the session's socket.
   if (worker_pid != -1) ::close(jail::kSessionSocket);
 }
 
@@ -68,7 +68,7 @@ PyObject* py_serve_forks(PyObject*, PyObject* args) {
   if (PyArg_ParseTuple(args, "iii", &control, &zygote_fd, &worker_fd) == 0) return nullptr;
   set_python_version(std::to_string(PY_MAJOR_VERSION) + "." + std::to_string(PY_MINOR_VERSION) +
                      "." + std::to_string(PY_MICRO_VERSION));
-  // Kept for ever: every worker needs the small one right after its fork.
+  // Never freed: every worker installs it right after its fork.
   static std::vector<sock_filter> worker_filter;
   Result<std::vector<sock_filter>> zygote_filter = read_filter(zygote_fd);
   if (!zygote_filter) return raise(zygote_filter.error());
@@ -84,7 +84,7 @@ PyObject* py_serve_forks(PyObject*, PyObject* args) {
   channel = std::make_unique<Channel>(jail::kSessionSocket);
   install_signals(jail::kSessionSocket);
   ::setvbuf(stdout, nullptr, _IOLBF,
-            0);  // what C code prints appears line by line, as on a terminal
+            0);  // output of C code is line-buffered, as on a terminal
   return PyBool_FromLong(forked->rehearse ? 1 : 0);
 }
 
@@ -94,7 +94,7 @@ PyObject* py_ready(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// Keeps the interrupt signal away from this thread while it lives.
+// Blocks the interrupt signals in this thread during its lifetime.
 class SignalGate {
  public:
   SignalGate() {
@@ -113,7 +113,7 @@ class SignalGate {
   sigset_t before_{};
 };
 
-// An execution that cannot be read is answered like one that failed.
+// A request that cannot be decoded is answered like an execution that failed.
 void refuse_execution(std::uint64_t id, const Error& error) {
   const wire::ErrorReport report{
       .name = "InvalidRequest", .value = error.message, .traceback = error.message + "\n"};
@@ -126,7 +126,7 @@ PyObject* message_object(const wire::Message& message) {
   switch (message.type) {
     case wire::Type::setup: {
       Result<wire::Setup> setup = wire::Setup::decode(message.payload);
-      if (!setup) ::_exit(1);  // a session that is not what was asked for must not go on
+      if (!setup) ::_exit(1);  // a session must not run without its setup
       return setup_object(*setup);
     }
     case wire::Type::execute: {
@@ -137,7 +137,9 @@ PyObject* message_object(const wire::Message& message) {
     }
     case wire::Type::input: {
       Result<wire::Input> input = wire::Input::decode(message.payload);
-      if (!input) input = wire::Input{.end_of_file = true, .bytes = {}};  // it cannot be read
+      if (!input)
+        input =
+            wire::Input{.end_of_file = true, .bytes = {}};  // undecodable: treated as end of file
       return input_object(message.execution, *input);
     }
     default: return raise(Error{Code::internal, "an unexpected message"});
@@ -149,7 +151,7 @@ PyObject* py_receive(PyObject*, PyObject*) {
   if (raise_unless_worker() == nullptr) return nullptr;
   for (;;) {
     Result<std::optional<wire::Message>> message = std::optional<wire::Message>{};
-    // Blocked until the wait itself lets it in: an interrupt that came just before would be missed.
+    // Signals stay blocked until ppoll() unblocks them: one that arrived just before would be missed.
     const SignalGate gate;
     if (PyErr_CheckSignals() != 0) {
       if (executing() != 0) return nullptr;
@@ -167,7 +169,7 @@ PyObject* py_receive(PyObject*, PyObject*) {
     }
     if (message.error().code != Code::timed_out) return raise(message.error());
     if (PyErr_CheckSignals() == 0) continue;
-    if (executing() != 0) return nullptr;  // waiting for input: the interrupt is the user's
+    if (executing() != 0) return nullptr;  // during input(): the interrupt is for user code
     PyErr_Clear();
   }
 }
@@ -176,7 +178,7 @@ PyObject* send(wire::Type type, unsigned long long id, const std::string& payloa
                Channel::When when = Channel::When::now) {
   if (raise_unless_worker() == nullptr) return nullptr;
   Status sent;
-  ::fflush(stdout);  // what C code printed before comes before it
+  ::fflush(stdout);  // earlier output of C code must arrive first
   Py_BEGIN_ALLOW_THREADS;
   sent = channel->send(type, id, payload, when);
   Py_END_ALLOW_THREADS;
@@ -210,7 +212,7 @@ PyObject* py_send_result(PyObject*, PyObject* args) {
     if (mime == nullptr || PyBytes_AsStringAndSize(value, &bytes, &size) != 0) return nullptr;
     result.data.emplace_back(mime, std::string(bytes, static_cast<std::size_t>(size)));
   }
-  // The value of a cell is the last it says before its end.
+  // The value is the last message before Finished, so both can share a datagram.
   const bool last = result.kind == wire::ResultKind::value;
   return send(wire::Type::result, id, result.encode(),
               last ? Channel::When::with_next : Channel::When::now);
@@ -376,22 +378,22 @@ PyMethodDef methods[] = {
     {"serve_forks", py_serve_forks, METH_VARARGS, "Serve as a zygote; returns in each worker."},
     {"ready", py_ready, METH_NOARGS, "Tell the keeper that this worker is ready."},
     {"receive", py_receive, METH_NOARGS, "Wait for the client's next message."},
-    {"flush", py_flush, METH_NOARGS, "Send what waits for the end of the execution."},
+    {"flush", py_flush, METH_NOARGS, "Send the messages that were held back."},
     {"send_result", py_send_result, METH_VARARGS, "Send a MIME bundle."},
     {"send_error", py_send_error, METH_VARARGS, "Send an exception."},
     {"send_note", py_send_note, METH_VARARGS, "Send a remark."},
     {"send_input_request", py_send_input_request, METH_VARARGS, "Ask the client for a line."},
     {"send_finished", py_send_finished, METH_VARARGS, "End an execution."},
     {"send_painted", py_send_painted, METH_O, "The toolkits have painted; they are kept going."},
-    {"send_line", py_send_line, METH_VARARGS, "Tell the line that runs."},
-    {"captured", py_captured, METH_VARARGS, "Whether the client has its picture."},
+    {"send_line", py_send_line, METH_VARARGS, "Send the number of the line that runs."},
+    {"captured", py_captured, METH_VARARGS, "Whether the client has taken its screenshot."},
     {"wait_for_loop_end", py_wait_for_loop_end, METH_VARARGS, "Wait until a loop is to end."},
     {"wake_loop_ender", py_wake_loop_ender, METH_NOARGS, "End the wait for the end of a loop."},
     {"strike", py_strike, METH_O, "Raise SIGINT in an execution, if it still runs."},
     {"trip", py_trip, METH_VARARGS, "Raise in every line of user code, until the execution ends."},
     {"untrip", py_untrip, METH_NOARGS, "No line raises any more."},
     {"executing", py_executing, METH_O, "Mark the execution that signals may interrupt."},
-    {"interrupted", py_interrupted, METH_NOARGS, "Whether the execution was told to stop."},
+    {"interrupted", py_interrupted, METH_NOARGS, "Whether the execution was interrupted."},
     {"is_worker", py_is_worker, METH_NOARGS, "False in every forked child."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -31,11 +31,11 @@ namespace {
 
 std::atomic<std::uint64_t> running{0};
 std::atomic<std::uint64_t> last_begun{0};
-std::atomic<std::uint32_t> stop_early{0};  // the next execution, when it is to stop before it began
+std::atomic<std::uint32_t> stop_early{
+    0};  // the next execution, if it was interrupted before it started
 std::atomic<bool> interrupted{false};
-std::atomic<std::uint32_t> loop_end{
-    0};  // what the keeper said for the running execution; 0 = nothing
-std::atomic<std::uint32_t> end_early{0};  // the same for the next one, before it has begun
+std::atomic<std::uint32_t> loop_end{0};  // the keeper's request for the running execution; 0 = none
+std::atomic<std::uint32_t> end_early{0};  // the same for the next execution, before it started
 std::atomic<bool> struck{false};
 sem_t loop_ender;
 timer_t kicker{};
@@ -55,7 +55,7 @@ bool names(const siginfo_t* info, std::uint64_t execution) {
                                static_cast<std::uint32_t>(execution);
 }
 
-// The part of the dump that speaks of user code: lines that name our own files are left out.
+// The part of the dump about user code: lines with the runtime's own files are left out.
 std::size_t keep_user_lines(char* text, std::size_t size) {
   constexpr std::string_view kOurs = "/usr/lib/vitrine/";
   constexpr std::string_view kBoot = "File \"<string>\", line 1 in <module>";  // below our frames

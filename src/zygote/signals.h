@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker's answers to the keeper's signals: "where are you?", "stop this execution" and "the picture
-// is taken, leave your event loop".
+// The worker's handlers for the keeper's signals: send the stack, interrupt this execution, and leave the
+// event loop because the screenshot is taken.
 //
-// Handlers are async-signal-safe and run also while C code holds the interpreter lock. They act only
-// for the execution the signal names, so a late signal can never hit the next one; one that comes before
-// its execution has begun is kept for it.
+// Handlers are async-signal-safe and also run while C code holds the GIL. They act only on the execution
+// that the signal names, so a late signal cannot hit the next one. A signal that arrives before its
+// execution has started is kept for it.
 #pragma once
 
 #include <chrono>
@@ -19,17 +19,17 @@ void install_signals(int socket);
 void set_executing(std::uint64_t execution);
 std::uint64_t executing();
 
-// Whether the running (or last) execution was told to stop.
+// Whether the running (or last) execution was interrupted.
 bool was_interrupted();
 
-// For the one thread that ends loops. Waits until the keeper wants the loop of `execution` ended, the
-// execution is over, wake_loop_ender() was called or the time has passed; says which of the first two
-// is the case. A wish is told once.
+// For the one thread that ends loops. Waits until the keeper requests the end of the loop of `execution`,
+// the execution is over, wake_loop_ender() was called, or the time has passed. Returns which of the
+// first two happened. A request is returned once.
 enum class LoopEnd { unasked, still, painting, over };
 LoopEnd wait_for_loop_end(std::uint64_t execution, std::chrono::milliseconds most);
 void wake_loop_ender();
 
-// With the interpreter lock. Raises SIGINT in Python and breaks off system calls of the main thread until
+// Call with the GIL. Raises SIGINT in Python, and interrupts system calls of the main thread until
 // `execution` is over. False if it is over already.
 bool strike(std::uint64_t execution);
 

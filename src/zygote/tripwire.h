@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last means against code that catches everything: each line of it that is reached raises.
+// The last resort against code that catches every exception: each line of it raises again.
 //
-// A trace function in C, since Python removes one of its own kind after it raised once. It strikes only
-// while the execution it was set for is running, and only in files whose names start with one of the
-// prefixes: code of libraries and of the runtime is let through.
+// It is a trace function in C, because Python removes a Python trace function that has raised once. It
+// raises only while the execution that it was set for is running, and only in files whose names start
+// with one of the prefixes: libraries and the runtime are not affected.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -15,10 +15,10 @@
 
 namespace vitrine::zygote {
 
-// With the interpreter lock, from any thread: takes hold when the main thread next runs Python code.
+// Call with the GIL, from any thread. Takes effect when the main thread next runs Python code.
 void trip(std::uint64_t execution, PyObject* error, std::vector<std::string> prefixes);
 
-// On the main thread. Returns at once if nothing was tripped.
+// Call on the main thread. Does nothing if the tripwire is not set.
 void untrip();
 
 }  // namespace vitrine::zygote
