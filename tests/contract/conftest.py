@@ -59,6 +59,32 @@ def start_server() -> Iterator[Callable[..., Server]]:
         one.end()
 
 
+@pytest.fixture(scope="module")
+def neighbour(server: Server) -> Iterator[tuple[Session, int]]:
+    session = server.create(name="neighbour")
+    session.run("mark = 'still here'")
+    yield session, server.front()
+    session.delete()
+
+
+@pytest.fixture
+def undisturbed(server: Server, neighbour: tuple[Session, int]) -> Iterator[None]:
+    """The front lives on in the same process, and a neighbour keeps its variable."""
+    yield
+    session, front = neighbour
+    assert server.get("/health").body == b'{"status":"healthy"}'
+    assert server.front() == front, "the front died and was replaced"
+    assert session.value("mark") == "'still here'"
+
+
+@pytest.fixture(scope="module")
+def target(server: Server) -> Iterator[Session]:
+    """Receives the bad requests; one session is enough, since none may reach it."""
+    session = server.create()
+    yield session
+    session.delete()
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport() -> Iterator[None]:
     outcome = yield

@@ -11,9 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from test_cli import PATIENCE, VITRINE, directory, read_line
-
-__all__ = ["directory"]
+from cli import PATIENCE, VITRINE, read_line
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="maps ids, which only root may")
 WRAPPER = str(Path(__file__).with_name("user_namespace.py"))
