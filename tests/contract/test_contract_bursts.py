@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hundreds of clients that come in the same moment, as training runs do: none is refused.
-
-VITRINE_BURST says how many; the default is more than any socket between our processes holds.
-"""
+"""Hundreds of clients that come in the same moment, as training runs do: none is refused."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
 from collections.abc import Iterator
 
 import pytest
 from served import Server, Session, parse_answer, until
 
-MANY = int(os.environ.get("VITRINE_BURST", "500"))
 RESET = json.dumps({"type": "reset", "data": {}}).encode()
 
 
@@ -26,11 +21,12 @@ def server() -> Iterator[Server]:
         yield one
 
 
-@pytest.fixture
-def crowd(server: Server) -> Iterator[list[socket.socket]]:
+# More than any socket between our processes holds.
+@pytest.fixture(params=[500, pytest.param(1000, marks=pytest.mark.long)])
+def crowd(server: Server, request: pytest.FixtureRequest) -> Iterator[list[socket.socket]]:
     """Clients that are connected, and have not said anything."""
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(server.socket(120)) for _ in range(MANY)]
+        yield [stack.enter_context(server.socket(120)) for _ in range(request.param)]
 
 
 class Reader:
@@ -87,10 +83,10 @@ def test_a_burst_of_sessions_is_created(server: Server, crowd: list[socket.socke
         answers.append(parse_answer(raw))
 
     refused = [answer for answer in answers if answer.status != 201]
-    assert not refused, f"{len(refused)} of {MANY} refused: {refused[0]}"
+    assert not refused, f"{len(refused)} of {len(crowd)} refused: {refused[0]}"
     sessions = [Session(server, answer.json) for answer in answers]
-    assert len({session.id for session in sessions}) == MANY
-    for session in (sessions[0], sessions[MANY // 2], sessions[-1]):
+    assert len({session.id for session in sessions}) == len(crowd)
+    for session in (sessions[0], sessions[len(crowd) // 2], sessions[-1]):
         assert session.value("6 * 7") == "42"
     for session in sessions:
         assert session.delete().status == 204
@@ -118,7 +114,7 @@ def test_a_burst_of_environments_is_opened_and_reset(
     answers = [json.loads(reader.text_frame()) for reader in readers]
 
     refused = [answer for answer in answers if answer["type"] != "observation"]
-    assert not refused, f"{len(refused)} of {MANY} refused: {refused[0]}"
+    assert not refused, f"{len(refused)} of {len(crowd)} refused: {refused[0]}"
     for client in crowd:
         client.close()
     assert until(lambda: server.metrics()["vitrine_sessions"] <= before), "their sessions stay"

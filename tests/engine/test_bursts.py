@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+import pytest
 from client import Keeper, KeeperError, Session
 from engine_keepers import KeeperProcess, both_modes, eventually, only_root
 
 import wire
 
-MANY = int(os.environ.get("VITRINE_BURST", "400"))  # more than the builder's socket holds
+# More than the builder's socket holds; and as many as a training run may open.
+many = pytest.mark.parametrize("count", [400, pytest.param(1000, marks=pytest.mark.long)])
 AT_ONCE = 64  # that the keeper makes at a time
 BARE = bytes([wire.VARIANTS["bare"], wire.LIFETIMES["session"]]) + wire.Limits().encode()
 
@@ -26,12 +28,13 @@ def take(keeper: Keeper, number: int) -> Session:
 
 
 @only_root
-def test_hundreds_at_once_are_all_made_and_in_order(keeper: Keeper) -> None:
-    numbers = ask(keeper, MANY)
+@many
+def test_hundreds_at_once_are_all_made_and_in_order(keeper: Keeper, count: int) -> None:
+    numbers = ask(keeper, count)
 
     order: list[int] = []
     made: list[Session] = []
-    while len(order) < MANY:
+    while len(order) < count:
         keeper.pump()
         for number in sorted(keeper.replies):
             order.append(number)
@@ -39,16 +42,19 @@ def test_hundreds_at_once_are_all_made_and_in_order(keeper: Keeper) -> None:
 
     late = [abs(at - numbers.index(number)) for at, number in enumerate(order)]
     assert max(late) < 2 * AT_ONCE, "some waited for others that came long after them"
-    for session in (made[0], made[MANY // 2], made[-1]):
+    for session in (made[0], made[count // 2], made[-1]):
         assert session.run("6 * 7").texts == ["42"]
 
 
 @only_root
-def test_a_client_that_reads_late_loses_no_session(process: KeeperProcess, keeper: Keeper) -> None:
+@many
+def test_a_client_that_reads_late_loses_no_session(
+    process: KeeperProcess, keeper: Keeper, count: int
+) -> None:
     """As one that is busy for a moment: its answers wait for it, with all their descriptors."""
-    numbers = ask(keeper, MANY)
+    numbers = ask(keeper, count)
     with process.connect() as other:
-        assert eventually(lambda: len(other.list()) == MANY, 60)
+        assert eventually(lambda: len(other.list()) == count, 60)
 
     sessions = [take(keeper, number) for number in numbers]
 
