@@ -127,13 +127,16 @@ def members(group: str) -> list[int]:
     ]
 
 
-def is_left(group: str) -> bool:
-    """A keeper's group after the test that named it has ended, or a server's with nobody inside."""
+def is_left(group: str, owner: int | None = None) -> bool:
+    """A keeper's group after the test that named it has ended, or a server's with nobody inside.
+    With an owner, which still runs: of those that tests named only its own."""
     name = os.path.basename(group)
     if NAMED_BY_DATA.match(name):
         return not members(group)
     tester = NAMED_BY_A_TEST.match(name)
-    return tester is not None and not is_alive(int(tester[1]))
+    if tester is None:
+        return False
+    return int(tester[1]) == owner if owner else not is_alive(int(tester[1]))
 
 
 def is_orphan(path: str) -> bool:
@@ -223,7 +226,7 @@ def begin(place: Path) -> int:
     return 0
 
 
-def left_behind(place: Path) -> list[tuple[str, Callable[[], None]]]:
+def left_behind(place: Path, owner: int | None) -> list[tuple[str, Callable[[], None]]]:
     """What is left now: its name, and how it is removed."""
     before = {what: set(names) for what, names in json.loads((place / NOTES).read_text()).items()}
     found: list[tuple[str, Callable[[], None]]] = []
@@ -233,7 +236,7 @@ def left_behind(place: Path) -> list[tuple[str, Callable[[], None]]]:
     for path in left_mounts(place):
         found.append((f"mount {path}", lambda path=path: unmount(path)))
     for group in sorted(cgroups() - before["cgroups"]):
-        if is_left(group):
+        if is_left(group, owner):
             found.append((f"cgroup {group}", lambda group=group: remove_group(group)))
     for name in sorted(shared_files() - before["files"]):
         if is_orphan(name):
@@ -243,10 +246,10 @@ def left_behind(place: Path) -> list[tuple[str, Callable[[], None]]]:
     return found
 
 
-def end(place: Path, patience: float) -> list[str]:
+def end(place: Path, patience: float, owner: int | None = None) -> list[str]:
     """The names of what was left, which is removed; PLACE goes too."""
     latest = time.monotonic() + patience
-    while (left := left_behind(place)) and time.monotonic() < latest:
+    while (left := left_behind(place, owner)) and time.monotonic() < latest:
         time.sleep(0.2)
     for _, remove in left:
         with contextlib.suppress(OSError):
@@ -280,7 +283,7 @@ def _finish(session: Any) -> Iterator[None]:
     place = getattr(session.config, "stage_place", None)
     if place is None:
         return
-    left = end(place, PATIENCE)
+    left = end(place, PATIENCE, os.getpid())
     if left:
         print("", *left, sep="\n", file=sys.stderr, flush=True)
         session.exitstatus = 1

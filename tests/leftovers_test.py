@@ -133,6 +133,11 @@ def test_leaves_something():
     print(subprocess.Popen(["/bin/sleep", "600"], env={"TMPDIR": os.environ["TMPDIR"]}).pid)
     pathlib.Path(tempfile.gettempdir(), "a-file").touch()
 """
+LEAVES_A_GROUP = """
+import os
+def test_leaves_a_group():
+    os.mkdir({parent!r} + f"/vitrine-contract-{{os.getpid()}}-1")
+"""
 LEAVES_NOTHING = """
 import os
 def test_uses_its_place(tmp_path):
@@ -163,6 +168,15 @@ def test_a_stage_has_a_temporary_directory_of_its_own(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stdout
     assert "left behind" not in done.stderr
+
+
+def test_a_stage_fails_by_a_group_of_its_own_and_leaves_those_of_others(tmp_path: Path) -> None:
+    with group(f"vitrine-contract-{dead_pid()}-1") as foreign:
+        done = run_stage(tmp_path, LEAVES_A_GROUP.format(parent=str(a_hierarchy())))
+
+        assert done.returncode == 1
+        assert "left behind, and removed now: cgroup" in done.stderr
+        assert foreign.name not in done.stderr
 
 
 def test_a_command_is_wrapped(tmp_path: Path) -> None:
