@@ -100,7 +100,7 @@ def test_fronts_are_replaced_again_and_again(server: Server, session: Session) -
     assert server.get("/health").body == b'{"status":"healthy"}'
 
 
-@pytest.mark.apart
+@pytest.mark.serial
 def test_each_front_that_had_been_ready_is_replaced_at_once(server: Server) -> None:
     """A second, as promised, and one more for a machine under load; a pause is for crash loops."""
     taken = []

@@ -223,7 +223,7 @@ def test_who_reads_pictures_slowly_keeps_nobody_else_waiting(
     assert until(lambda: attacker.call("GET", "/screenshot?scale=0.1").status == 200)
 
 
-@pytest.mark.apart
+@pytest.mark.serial
 def test_screens_that_are_looked_at_leave_the_front_to_others(
     create: Callable[..., Session],
 ) -> None:

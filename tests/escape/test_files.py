@@ -222,7 +222,7 @@ def slowest_beat(arena: Arena, task: Background) -> float:
     return slowest
 
 
-@pytest.mark.apart
+@pytest.mark.serial
 def test_a_directory_of_all_inodes_does_not_hold_up_others(arena: Arena) -> None:
     """[F41] Listed, packed and deleted while the neighbour works."""
     with arena.session() as session:
@@ -249,7 +249,7 @@ def test_a_directory_of_all_inodes_does_not_hold_up_others(arena: Arena) -> None
     assert max(beats) < 2.0
 
 
-@pytest.mark.apart
+@pytest.mark.serial
 def test_a_directory_that_is_filled_while_it_is_deleted(arena: Arena) -> None:
     """[F42] The keeper must not chase new entries for ever."""
     code = """

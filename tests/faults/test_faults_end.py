@@ -92,7 +92,7 @@ def keeper(request: pytest.FixtureRequest) -> Iterator[keepers.Process]:
         yield one
 
 
-@pytest.mark.apart
+@pytest.mark.serial
 def test_a_killed_keeper_takes_everything_along_and_the_next_one_sweeps(
     keeper: keepers.Process, record_property: pytest.RecordProperty
 ) -> None:

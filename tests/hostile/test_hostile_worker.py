@@ -190,7 +190,7 @@ def test_floods_do_not_fill_the_front(victim: Server, liar: Session, flood: str)
     assert highest - before < 160 * 1024, f"{highest - before} KiB"
 
 
-@pytest.mark.apart
+@pytest.mark.serial
 def test_a_flood_of_frames_leaves_the_others_their_turn(liar: Session, neighbour: Session) -> None:
     flood = (
         "for _ in range(3):\n"
@@ -224,7 +224,7 @@ def test_a_worker_that_does_not_read_holds_up_nobody(liar: Session, neighbour: S
     assert {task.result().json["outcome"] for task in waiting} == {"ok"}
 
 
-@pytest.mark.apart
+@pytest.mark.serial
 @pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
 def test_output_byte_by_byte_costs_little_more_than_its_bytes(
     victim: Server, liar: Session, streamed: bool
