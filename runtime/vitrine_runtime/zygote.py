@@ -63,8 +63,8 @@ def warm(variant: str, modules: Sequence[str] = (), policy: str = "native") -> N
 
 
 def _preload(name: str) -> None:
-    """A module of the operator's choice, or of a policy. One that cannot be imported is an error; so is one that
-    starts threads: they would be missing after the fork, with whatever they had locked."""
+    """A module of the operator's choice, or of a policy. One that cannot be imported is an error;
+    so is one that starts threads: they would be missing after the fork, with all they locked."""
     import ctypes
 
     importlib.import_module(name)

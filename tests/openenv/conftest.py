@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the OpenEnv tests: real servers, as the contract tests start them.
 
-`./dev test openenv` runs them with the stock clients in build/client-venv; a Python without those
+`./dev test openenv` runs them with the stock clients in build/venv; a Python without those
 leaves them out, and says so.
 """
 
