@@ -118,7 +118,7 @@ usage: server_bench [--quick | --long] [options]
   --alive N        sessions whose memory is measured [500]
   --leaks N        create/run/destroy before counting what is left [2000]
   --python FILE    one that has ipykernel and Kernel Gateway; none = without these
-                   [build/bench/venv/bin/python]
+                   [build/venv/bin/python]
   --program FILE   vitrine [beside this program]
   --image DIR      the runtime image [beside the build]
 

@@ -65,7 +65,7 @@ class Reader:
         return self.take(size).decode()
 
 
-@pytest.mark.apart
+@pytest.mark.serial
 def test_a_burst_of_sessions_is_created(server: Server, crowd: list[socket.socket]) -> None:
     body = b"{}"
     request = (
@@ -92,7 +92,7 @@ def test_a_burst_of_sessions_is_created(server: Server, crowd: list[socket.socke
         assert session.delete().status == 204
 
 
-@pytest.mark.apart
+@pytest.mark.serial
 def test_a_burst_of_environments_is_opened_and_reset(
     server: Server, crowd: list[socket.socket]
 ) -> None:
