@@ -5,56 +5,50 @@
 #include <unistd.h>
 
 #include "base/packet.h"
-#include "wire/codec.h"
+#include "wire/fields.h"
 
 namespace vitrine::keeper {
 
+using wire::Visited;
+
+// The fields of each request, its number first.
+
+template <class IO>
+void visit_fields(IO& io, Visited<IO, BuildShell>& m) {
+  io(m.shell, m.slot, m.disk_bytes, m.inodes, m.fail_at, m.has_cgroup);
+}
+
+template <class IO>
+void visit_fields(IO& io, Visited<IO, StartZygote>& m) {
+  const auto text = [&](auto& one) { io(one); };
+  io(m.zygote);
+  io.template list<std::uint32_t>(m.argv, wire::kNoBound, text);
+  io.template list<std::uint32_t>(m.environment, wire::kNoBound, text);
+  io(m.packages);
+}
+
+template <class IO>
+void visit_fields(IO& io, Visited<IO, ListenInside>& m) {
+  io(m.what, m.port);
+}
+
+template <class IO>
+void visit_fields(IO& io, Visited<IO, StartDisplay>& m) {
+  io(m.display, m.slot, m.geometry.width, m.geometry.height);
+  for (auto& byte : m.cookie) io(byte);
+  io(m.fail_at, m.has_helper, m.has_cgroup);
+}
+
+template <class IO>
+void visit_fields(IO& io, Visited<IO, AddLayer>& m) {
+  io(m.request, m.layer, m.environment);
+}
+
 namespace {
 
-enum class Verb : std::uint8_t {
-  build_shell = 1,
-  start_zygote = 2,
-  listen_inside = 3,
-  start_display = 4,
-  add_layer = 5,
-};
-
-BuildShell read_shell(std::uint64_t what, wire::Reader& in) {
-  BuildShell request{.shell = what};
-  request.slot = in.u32();
-  request.disk_bytes = in.u64();
-  request.inodes = in.u64();
-  request.fail_at = in.u32();
-  request.has_cgroup = in.u8() != 0;
-  return request;
-}
-
-StartZygote read_zygote(std::uint64_t what, wire::Reader& in) {
-  StartZygote request{.zygote = what};
-  for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n) request.argv.push_back(in.text());
-  for (std::uint32_t n = in.u32(); n > 0 && !in.failed(); --n)
-    request.environment.push_back(in.text());
-  request.packages = in.text();
-  return request;
-}
-
-AddLayer read_layer(std::uint64_t what, wire::Reader& in) {
-  AddLayer request{.request = what};
-  request.layer = in.text();
-  request.environment = in.text();
-  return request;
-}
-
-StartDisplay read_display(std::uint64_t what, wire::Reader& in) {
-  StartDisplay request{.display = what};
-  request.slot = in.u32();
-  request.geometry.width = in.u32();
-  request.geometry.height = in.u32();
-  for (std::uint8_t& byte : request.cookie) byte = in.u8();
-  request.fail_at = in.u32();
-  request.has_helper = in.u8() != 0;
-  request.has_cgroup = in.u8() != 0;
-  return request;
+template <class T>
+Status ask(int control, const T& request, const std::vector<int>& fds) {
+  return send_packet(control, wire::pack(BuildRequest(request)), fds, Wait::dont);
 }
 
 std::size_t least_descriptors(const BuildRequest& request) {
@@ -73,22 +67,14 @@ bool may_have_more(const BuildRequest& request) {
 }  // namespace
 
 Asked decode_build_request(std::string_view bytes, std::size_t descriptors) {
-  wire::Reader in(bytes);
-  const Verb verb{in.u8()};
-  const std::uint64_t what = in.u64();
-  Error unknown{Code::invalid_argument, "unknown verb"};
-  BuildRequest request;
-  switch (verb) {
-    case Verb::build_shell: request = read_shell(what, in); break;
-    case Verb::start_zygote: request = read_zygote(what, in); break;
-    case Verb::listen_inside: request = ListenInside{.what = what, .port = in.u16()}; break;
-    case Verb::start_display: request = read_display(what, in); break;
-    case Verb::add_layer: request = read_layer(what, in); break;
-    default: return {what, std::move(unknown)};
-  }
-  const std::size_t least = least_descriptors(request);
-  if (!in.complete() || descriptors < least || (descriptors > least && !may_have_more(request)))
-    return {what, std::move(unknown)};
+  wire::Reader head(bytes);
+  head.u8();  // which of BuildRequest
+  const std::uint64_t what = head.u64();
+  Result<BuildRequest> request = wire::unpack<BuildRequest>(bytes, "request to the builder");
+  if (!request) return {what, std::move(request)};
+  const std::size_t least = least_descriptors(*request);
+  if (descriptors < least || (descriptors > least && !may_have_more(*request)))
+    return {what, Error{Code::invalid_argument, "a request with too few or too many descriptors"}};
   return {what, std::move(request)};
 }
 
@@ -111,45 +97,24 @@ Status answer_listener(int control, std::uint64_t what, const Result<Fd>& listen
 }
 
 Status send_build_shell(int control, const BuildShell& request, const std::vector<int>& fds) {
-  wire::Writer out;
-  out.u8(static_cast<std::uint8_t>(Verb::build_shell)).u64(request.shell).u32(request.slot);
-  out.u64(request.disk_bytes).u64(request.inodes).u32(request.fail_at);
-  out.u8(request.has_cgroup ? 1 : 0);
-  return send_packet(control, out.take(), fds, Wait::dont);
+  return ask(control, request, fds);
 }
 
 Status send_start_zygote(int control, const StartZygote& request, int socket, int zygote_filter,
                          int worker_filter) {
-  wire::Writer out;
-  out.u8(static_cast<std::uint8_t>(Verb::start_zygote)).u64(request.zygote);
-  for (const auto* list : {&request.argv, &request.environment}) {
-    out.u32(static_cast<std::uint32_t>(list->size()));
-    for (const std::string& text : *list) out.bytes(text);
-  }
-  out.bytes(request.packages);
-  return send_packet(control, out.take(), {socket, zygote_filter, worker_filter}, Wait::dont);
+  return ask(control, request, {socket, zygote_filter, worker_filter});
 }
 
 Status send_add_layer(int control, const AddLayer& request, int init) {
-  wire::Writer out;
-  out.u8(static_cast<std::uint8_t>(Verb::add_layer)).u64(request.request).bytes(request.layer);
-  out.bytes(request.environment);
-  return send_packet(control, out.take(), {init}, Wait::dont);
+  return ask(control, request, {init});
 }
 
 Status send_listen_inside(int control, const ListenInside& request, int init) {
-  wire::Writer out;
-  out.u8(static_cast<std::uint8_t>(Verb::listen_inside)).u64(request.what).u16(request.port);
-  return send_packet(control, out.take(), {init}, Wait::dont);
+  return ask(control, request, {init});
 }
 
 Status send_start_display(int control, const StartDisplay& request, const std::vector<int>& fds) {
-  wire::Writer out;
-  out.u8(static_cast<std::uint8_t>(Verb::start_display)).u64(request.display).u32(request.slot);
-  out.u32(request.geometry.width).u32(request.geometry.height);
-  for (const std::uint8_t byte : request.cookie) out.u8(byte);
-  out.u32(request.fail_at).u8(request.has_helper ? 1 : 0).u8(request.has_cgroup ? 1 : 0);
-  return send_packet(control, out.take(), fds, Wait::dont);
+  return ask(control, request, fds);
 }
 
 Result<Cloned> receive_cloned(int control) {

@@ -30,6 +30,10 @@ class Writer {
     u32(static_cast<std::uint32_t>(value.size()));
     return put(value.data(), value.size());
   }
+  template <class T>
+  Writer& number(T value) {
+    return put(&value, sizeof value);
+  }
   std::string take() { return std::move(out_); }
 
  private:
@@ -59,6 +63,15 @@ class Reader {
   }
   std::string text() { return std::string(bytes()); }
 
+  template <class T>
+  T number() {
+    T value{};
+    if (rest_.size() < sizeof value) return fail(), T{};
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_.remove_prefix(sizeof value);
+    return value;
+  }
+
   void fail() {
     failed_ = true;
     rest_ = {};
@@ -68,14 +81,6 @@ class Reader {
   bool complete() const { return !failed_ && rest_.empty(); }
 
  private:
-  template <class T>
-  T number() {
-    T value{};
-    if (rest_.size() < sizeof value) return fail(), T{};
-    std::memcpy(&value, rest_.data(), sizeof value);
-    rest_.remove_prefix(sizeof value);
-    return value;
-  }
   std::string_view rest_;
   bool failed_ = false;
 };

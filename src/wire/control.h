@@ -3,6 +3,9 @@
 //
 // Every request with a number other than 0 is answered by exactly one reply with that number;
 // requests numbered 0 want no answer. Events come unasked, to the connection that owns the session.
+// Each struct lists its fields once (wire/fields.h); its place in the variant is its number on the
+// wire: append, never reorder.
+//
 // Trust: the keeper treats a client as hostile; decode_request() is fuzzed.
 #pragma once
 
@@ -14,7 +17,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/environment.h"
 #include "model/geometry.h"
+#include "model/layer.h"
 #include "model/limits.h"
 #include "model/network.h"
 #include "model/session.h"
@@ -35,17 +40,28 @@ struct Create {
   Geometry display = {};                // of its screen, which exists once something connects to it
   std::string environment = {};         // model/environment.h; "" = the image alone
   Policy policy = Policy::native;       // of its code: which zygote has what it needs
+
+  static void visit_fields(auto& io, auto& m) {
+    io.up_to(m.variant, Variant::seeded);
+    io.up_to(m.lifetime, Lifetime::service);
+    io(m.limits, m.network, m.display, m.environment);
+    io.require(m.environment.empty() || is_environment_name(m.environment));
+    io.up_to(m.policy, Policy::smolagents);
+  }
 };
 struct End {  // answered when nothing of the session is left
   std::uint64_t session = 0;
+  static void visit_fields(auto& io, auto& m) { io(m.session); }
 };
 struct Interrupt {
   std::uint64_t session = 0;
   std::uint64_t execution = 0;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.execution); }
 };
 struct AskStack {  // the worker answers on the session socket
   std::uint64_t session = 0;
   std::uint64_t execution = 0;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.execution); }
 };
 // The execution must end within `milliseconds` from now: at that moment the keeper asks for its
 // stack, interrupts it, and kills the worker if it has not been told `Unwatch` within the grace.
@@ -53,31 +69,41 @@ struct Watch {
   std::uint64_t session = 0;
   std::uint64_t execution = 0;
   std::uint64_t milliseconds = 0;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.execution, m.milliseconds); }
 };
 struct Unwatch {
   std::uint64_t session = 0;
   std::uint64_t execution = 0;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.execution); }
 };
 // Ends the worker and all it started; the session is dead, its files stay.
 struct Kill {
   std::uint64_t session = 0;
+  static void visit_fields(auto& io, auto& m) { io(m.session); }
 };
 // Descriptors of the reply: as for Create.
 struct Reset {
   std::uint64_t session = 0;
   Files files = Files::wipe;
+  static void visit_fields(auto& io, auto& m) {
+    io(m.session);
+    io.up_to(m.files, Files::keep);
+  }
 };
 struct List {  // the sessions with greater numbers, in order; kListPage of them at most
   std::uint64_t after = 0;
+  static void visit_fields(auto& io, auto& m) { io(m.after); }
 };
 inline constexpr std::size_t kListPage = 2000;
 // Takes over a session that another client had; a frozen one continues. Descriptors of the reply: as for
 // Create.
 struct Attach {
   std::uint64_t session = 0;
+  static void visit_fields(auto& io, auto& m) { io(m.session); }
 };
 struct AskUsage {
   std::uint64_t session = 0;
+  static void visit_fields(auto& io, auto& m) { io(m.session); }
 };
 struct Info {};
 
@@ -86,24 +112,29 @@ struct Info {};
 struct OpenFile {  // descriptor of the reply: the file, for reading; regular files only
   std::uint64_t session = 0;
   std::string path;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.path); }
 };
 struct NewFile {  // descriptor of the reply: a hidden new file, for writing; parents are made
   std::uint64_t session = 0;
   std::string path;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.path); }
 };
 struct CommitFile {  // the hidden file, named as its reply said, takes the place of `path`
   std::uint64_t session = 0;
   std::string path;
   std::string hidden;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.path, m.hidden); }
 };
 struct RemoveFile {  // a file, a link, or a directory with all that is in it
   std::uint64_t session = 0;
   std::string path;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.path); }
 };
 struct ListFiles {  // `path` "" = the home; entries after `after`, in order of their names
   std::uint64_t session = 0;
   std::string path;
   std::string after;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.path, m.after); }
 };
 // The picture is taken: an event loop in which the execution sits, or with which it keeps painting, is
 // to end. Anything else is left alone.
@@ -111,11 +142,16 @@ struct EndLoop {
   std::uint64_t session = 0;
   std::uint64_t execution = 0;
   Screen screen = Screen::still;
+  static void visit_fields(auto& io, auto& m) {
+    io(m.session, m.execution);
+    io.up_to(m.screen, Screen::painting);
+  }
 };
 // Stops or continues everything inside, without it noticing.
 struct Freeze {
   std::uint64_t session = 0;
   bool frozen = false;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.frozen); }
 };
 // Descriptors of the reply: the framebuffer file for reading, then, if one runs, the socket of the
 // screen helper (wire/screen.h). Also of a dead session. `unavailable` when no X server runs and
@@ -123,22 +159,29 @@ struct Freeze {
 struct OpenDisplay {
   std::uint64_t session = 0;
   bool start = false;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.start); }
 };
 // A process that records a display: the descriptor of the reply is its socket (wire/encoder.h). It
 // ends with its recording, with the session, and when the client shuts the socket down. It outlives its
 // client for a while: the next one takes it over.
 struct StartEncoder {
   std::uint64_t session = 0;
+  static void visit_fields(auto& io, auto& m) { io(m.session); }
 };
 // Descriptor of the reply: the same socket, with all that nobody has read. `not_found` = it ended long ago.
 struct AttachEncoder {
   std::uint64_t encoder = 0;
+  static void visit_fields(auto& io, auto& m) { io(m.encoder); }
 };
 
 // Lays packages (model/layer.h) over those that a live session has; after a reset it has these only.
 struct AddLayer {
   std::uint64_t session = 0;
   std::string layer;
+  static void visit_fields(auto& io, auto& m) {
+    io(m.session, m.layer);
+    io.require(is_layer_name(m.layer));
+  }
 };
 
 using Request =
@@ -157,6 +200,11 @@ struct Opened {  // to Create, Reset, Attach
   std::uint64_t session = 0;
   Source source = Source::warm;
   std::uint64_t overdue = 0;  // Attach: the execution whose deadline has passed; 0 = none
+  static void visit_fields(auto& io, auto& m) {
+    io(m.session);
+    io.up_to(m.source, Source::built);
+    io(m.overdue);
+  }
 };
 struct Done {};
 struct Listed {
@@ -165,22 +213,35 @@ struct Listed {
     std::optional<Death> death = {};
     std::uint64_t execution = 0;  // the one being watched; 0 = none known
     bool frozen = false;          // until it is attached, or told to continue
+    static void visit_fields(auto& io, auto& m) {
+      io(m.session, m.execution, m.frozen);
+      io.optional(m.death);
+    }
   };
   std::vector<Entry> sessions;
   bool more = false;
+  static void visit_fields(auto& io, auto& m) {
+    io(m.more);
+    io.template list<std::uint32_t>(m.sessions, kMaxControl, [&](auto& entry) { io(entry); });
+  }
 };
 struct Used {
   std::uint64_t cpu_us = 0;
   std::uint64_t memory_peak_bytes = 0;
   std::uint64_t memory_now_bytes = 0;
+  static void visit_fields(auto& io, auto& m) {
+    io(m.cpu_us, m.memory_peak_bytes, m.memory_now_bytes);
+  }
 };
 struct Told {
   std::string json;
+  static void visit_fields(auto& io, auto& m) { io(m.json); }
 };
 struct FileOpened {  // to OpenFile and NewFile
   std::uint64_t size = 0;
   std::uint64_t modified_ms = 0;  // since 1970
   std::string hidden;             // NewFile: for CommitFile or RemoveFile
+  static void visit_fields(auto& io, auto& m) { io(m.size, m.modified_ms, m.hidden); }
 };
 struct FilesListed {
   struct Entry {
@@ -188,34 +249,49 @@ struct FilesListed {
     FileKind kind = FileKind::file;
     std::uint64_t size = 0;
     std::uint64_t modified_ms = 0;
+    static void visit_fields(auto& io, auto& m) {
+      io(m.name);
+      io.up_to(m.kind, FileKind::other);
+      io(m.size, m.modified_ms);
+    }
   };
   std::vector<Entry> entries;
   bool more = false;
+  static void visit_fields(auto& io, auto& m) {
+    io(m.more);
+    io.template list<std::uint32_t>(m.entries, kMaxControl, [&](auto& entry) { io(entry); });
+  }
 };
 struct DisplayOpened {
   Geometry geometry;
   std::uint32_t generation = 0;  // counts the X servers that the session has had
+  static void visit_fields(auto& io, auto& m) { io(m.geometry, m.generation); }
 };
 struct EncoderStarted {
   std::uint64_t encoder = 0;  // for AttachEncoder
+  static void visit_fields(auto& io, auto& m) { io(m.encoder); }
 };
 struct Died {
   std::uint64_t session = 0;
   Death death;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.death); }
 };
 struct TimedOut {
   std::uint64_t session = 0;
   std::uint64_t execution = 0;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.execution); }
 };
 
 // An X server runs: something in the session has connected to it, or a client asked for it.
 struct DisplayStarted {
   std::uint64_t session = 0;
+  static void visit_fields(auto& io, auto& m) { io(m.session); }
 };
 // It is gone, with every window; the next connection starts another.
 struct DisplayDied {
   std::uint64_t session = 0;
   std::string detail;
+  static void visit_fields(auto& io, auto& m) { io(m.session, m.detail); }
 };
 
 using Reply = std::variant<Error, Done, Opened, Listed, Used, Told, FileOpened, FilesListed,

@@ -17,11 +17,6 @@
 
 #include "base/result.h"
 
-namespace vitrine::wire {
-class Reader;
-class Writer;
-}  // namespace vitrine::wire
-
 namespace vitrine::wire::encoder {
 
 // The first two are videos; the others are pictures for chat windows: at most kMaxPictureWidth wide
@@ -38,6 +33,7 @@ inline constexpr std::uint32_t kMaxPictureWidth = 640;
 inline constexpr std::uint32_t kMaxPictureFps = 10;
 inline constexpr std::size_t kMaxDetail = 512;  // bytes, UTF-8
 inline constexpr std::size_t kMaxPacket = 1024;
+inline constexpr std::uint64_t kMaxExact = 1ull << 53;  // JSON has no larger exact numbers
 
 // front -> encoder. Where the pixels lie in the framebuffer file: rows of four-byte pixels, blue
 // first. decode_request() refuses what is not within the limits above.
@@ -51,14 +47,20 @@ struct Start {
   std::uint32_t max_seconds = 600;
   std::uint64_t max_bytes = 256ull << 20;
 
-  void write(Writer& out) const;
-  static Start read(Reader& in);
+  static void visit_fields(auto& io, auto& m) {
+    io.between(m.width, kMinSide, kMaxSide);
+    io.between(m.height, kMinSide, kMaxSide);
+    io.between(m.offset, 0, 1 << 20);
+    io.between(m.stride, m.width * 4, 4 * kMaxSide + 4096);
+    io.require(m.stride % 4 == 0);
+    io.between(m.fps, 1, kMaxFps);
+    io.up_to(m.format, Format::gif);
+    io.between(m.max_seconds, 1, kMaxSeconds);
+    io.between(m.max_bytes, kMinBytes, kMaxBytes);
+  }
 };
 // front -> encoder.
-struct Stop {
-  void write(Writer& out) const;
-  static Stop read(Reader& in);
-};
+struct Stop {};
 
 using Request = std::variant<Start, Stop>;
 
@@ -68,16 +70,25 @@ struct Started {
   std::uint32_t height = 0;
   std::uint32_t fps = 0;
   std::string codec;  // "h264", "vp8", "apng", "gif"
-  void write(Writer& out) const;
-  static Started read(Reader& in);
+
+  static void visit_fields(auto& io, auto& m) {
+    io.between(m.width, 1, kMaxSide + 1);
+    io.between(m.height, 1, kMaxSide + 1);
+    io.between(m.fps, 1, kMaxFps);
+    io.text(m.codec, 16);
+  }
 };
 
 struct Progress {
   std::uint64_t frames = 0;        // encoded: a frame like the one before is not
   std::uint64_t bytes = 0;         // in the file
   std::uint64_t milliseconds = 0;  // recorded
-  void write(Writer& out) const;
-  static Progress read(Reader& in);
+
+  static void visit_fields(auto& io, auto& m) {
+    io.between(m.frames, 0, kMaxExact);
+    io.between(m.bytes, 0, kMaxExact);
+    io.between(m.milliseconds, 0, kMaxExact);
+  }
 };
 
 enum class Reason : std::uint8_t {
@@ -93,8 +104,12 @@ struct Stopped {
   Progress progress;
   Reason reason = Reason::asked;
   std::string detail;  // for people
-  void write(Writer& out) const;
-  static Stopped read(Reader& in);
+
+  static void visit_fields(auto& io, auto& m) {
+    io(m.progress);
+    io.up_to(m.reason, Reason::error);
+    io.text(m.detail, kMaxDetail);
+  }
 };
 
 using Reply = std::variant<Started, Progress, Stopped>;

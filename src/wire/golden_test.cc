@@ -53,7 +53,7 @@ TEST(WireBytes, OfSessionMessagesStayTheSame) {
             "00000300000004000000");
   EXPECT_EQ(hex(Input{.end_of_file = true, .bytes = "x"}.encode()), "010100000078");
   EXPECT_EQ(hex(Ready{.python = "3.11.2", .last_execution = 5}.encode()),
-            "06000000332e31312e320500000000000000");
+            "06000000332e31312e3205000000000000000000000000000000");
   EXPECT_EQ(hex(ResultBundle{.kind = ResultKind::update_display,
                              .display_id = "p",
                              .data = {{"text/plain", "42"}},
@@ -76,10 +76,10 @@ TEST(WireBytes, OfControlRequestsStayTheSame) {
                                          .environment = "torch"})),
             "00010000000201020000000000000003000000040000000500000000000000060000000000000007"
             "0000000000000008000000000000000100000005000000612e6f7267080000000900000005000000"
-            "746f726368");
+            "746f72636800");
   EXPECT_EQ(hex(encode_request(1, Create{.limits = kLimits})),
             "00010000000100020000000000000003000000040000000500000000000000060000000000000007"
-            "00000000000000080000000000000000000000000400000003000000000000");
+            "0000000000000008000000000000000000000000040000000300000000000000");
   EXPECT_EQ(hex(encode_request(1, End{.session = 2})), "01010000000200000000000000");
   EXPECT_EQ(hex(encode_request(1, Interrupt{.session = 2, .execution = 3})),
             "020100000002000000000000000300000000000000");
@@ -127,8 +127,8 @@ TEST(WireBytes, OfControlRepliesStayTheSame) {
             "0101000000020200000000000000020300000000000000");
   EXPECT_EQ(hex(encode_reply(
                 1, Listed{.sessions = {{2, {}, 3}, {4, Death{Cause::oom, -9}, 5}}, .more = true})),
-            "01010000000301020000000200000000000000030000000000000000040000000000000005000000"
-            "000000000102f7ffffff");
+            "01010000000301020000000200000000000000030000000000000000000400000000000000050000"
+            "0000000000000102f7ffffff");
   EXPECT_EQ(hex(encode_reply(1, Used{.cpu_us = 2, .memory_peak_bytes = 3, .memory_now_bytes = 4})),
             "010100000004020000000000000003000000000000000400000000000000");
   EXPECT_EQ(hex(encode_reply(1, Told{.json = "{}"})), "010100000005020000007b7d");
@@ -139,6 +139,7 @@ TEST(WireBytes, OfControlRepliesStayTheSame) {
       "010100000007010100000001000000610302000000000000000300000000000000");
   EXPECT_EQ(hex(encode_reply(1, DisplayOpened{.geometry = {8, 9}, .generation = 2})),
             "010100000008080000000900000002000000");
+  EXPECT_EQ(hex(encode_reply(1, EncoderStarted{.encoder = 2})), "0101000000090200000000000000");
   EXPECT_EQ(hex(encode_event(Died{.session = 2, .death = {Cause::killed, -9}})),
             "0200020000000000000004f7ffffff");
   EXPECT_EQ(hex(encode_event(TimedOut{.session = 2, .execution = 3})),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the messages on the session socket say. Payload layouts: docs/session-socket.md.
 //
-// Each struct has encode() and a decode that accepts exactly what encode() makes (variables in any
-// order): `invalid_argument` for anything missing, left over, given twice, out of range or (where
-// text is promised) not UTF-8.
+// Each struct lists its fields and their bounds once (wire/fields.h), and has encode() and a decode
+// that accepts exactly what encode() makes (variables in any order): `invalid_argument` for anything
+// missing, left over, given twice, out of range or (where text is promised) not UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "model/session.h"
+#include "wire/utf8.h"
 
 namespace vitrine::wire {
 
@@ -26,6 +27,12 @@ inline constexpr std::size_t kMaxImport = 128;       // bytes of one's name
 
 using Environment = std::map<std::string, std::string>;
 
+// A valid variable name and value: no '=', no NUL, and none that changes how a program is loaded.
+bool is_allowed_variable(std::string_view name, std::string_view value);
+
+// The name of a module: identifiers in ASCII with dots between, at most kMaxImport bytes.
+bool is_module_name(std::string_view name);
+
 // client -> worker, before the first execution: what is particular about this session.
 struct Setup {
   Environment environment;
@@ -33,6 +40,15 @@ struct Setup {
   Policy policy = Policy::native;
   std::vector<std::string> imports;  // modules that the policy allows besides its own
 
+  static void visit_fields(auto& io, auto& m) {
+    io(m.environment);
+    io.padded(m.seed);
+    io.up_to(m.policy, Policy::smolagents);
+    io.template list<std::uint16_t>(m.imports, kMaxImports, [&](auto& name) {
+      io(name);
+      io.require(is_module_name(name));
+    });
+  }
   std::string encode() const;
   static Result<Setup> decode(std::string_view payload);
 };
@@ -49,6 +65,11 @@ struct Execute {
   std::uint32_t render_ms = 0;           // time to paint after the code; 0 = nobody looks
   std::uint32_t line_ms = 0;             // how often to tell the line that runs; 0 = never
 
+  static void visit_fields(auto& io, auto& m) {
+    io.text(m.code);
+    io.up_to(m.stdin_mode, Stdin::interactive);
+    io(m.stdin_bytes, m.environment, m.result_limit, m.render_ms, m.line_ms);
+  }
   std::string encode() const;
   static Result<Execute> decode(std::string_view payload);
 };
@@ -58,6 +79,7 @@ struct Input {
   bool end_of_file = false;
   std::string bytes;
 
+  static void visit_fields(auto& io, auto& m) { io(m.end_of_file, m.bytes); }
   std::string encode() const;
   static Result<Input> decode(std::string_view payload);
 };
@@ -66,6 +88,7 @@ struct Input {
 struct Resume {
   std::uint64_t token = 0;  // comes back in the answer: those to clients before it are told apart
 
+  static void visit_fields(auto& io, auto& m) { io(m.token); }
   std::string encode() const;
   static Result<Resume> decode(std::string_view payload);
 };
@@ -76,6 +99,10 @@ struct Ready {
   std::uint64_t last_execution = 0;  // 0 = none yet
   std::uint64_t token = 0;           // of the Resume that it answers; 0 = none
 
+  static void visit_fields(auto& io, auto& m) {
+    io.text(m.python, 64);
+    io(m.last_execution, m.token);
+  }
   std::string encode() const;
   static Result<Ready> decode(std::string_view payload);
 };
@@ -94,6 +121,16 @@ struct ResultBundle {
   std::vector<std::pair<std::string, std::string>> data;  // MIME type -> bytes
   std::string metadata = "{}";                            // JSON
 
+  static void visit_fields(auto& io, auto& m) {
+    io.up_to(m.kind, ResultKind::clear_output);
+    io.text(m.display_id, 256);
+    io.template list<std::uint16_t>(m.data, kMaxMimeTypes, [&](auto& one) {
+      io.text(one.first, 128);
+      io.require(!one.first.empty());
+      io(one.second);
+    });
+    io.text(m.metadata);
+  }
   std::string encode() const;
   static Result<ResultBundle> decode(std::string_view payload);
 };
@@ -104,6 +141,11 @@ struct ErrorReport {
   std::string value;
   std::string traceback;
 
+  static void visit_fields(auto& io, auto& m) {
+    io.text(m.name);
+    io.text(m.value);
+    io.text(m.traceback);
+  }
   std::string encode() const;
   static Result<ErrorReport> decode(std::string_view payload);
 };
@@ -112,6 +154,10 @@ struct InputRequest {
   std::string prompt;
   bool password = false;
 
+  static void visit_fields(auto& io, auto& m) {
+    io.text(m.prompt);
+    io(m.password);
+  }
   std::string encode() const;
   static Result<InputRequest> decode(std::string_view payload);
 };
@@ -121,6 +167,7 @@ struct InputRequest {
 struct Line {
   std::uint32_t number = 0;
 
+  static void visit_fields(auto& io, auto& m) { io(m.number); }
   std::string encode() const;
   static Result<Line> decode(std::string_view payload);
 };
@@ -133,17 +180,12 @@ struct Finished {
   Claim claim = Claim::ok;
   std::uint8_t exit_code = 0;
 
+  static void visit_fields(auto& io, auto& m) {
+    io.up_to(m.claim, Claim::interrupted);
+    io(m.exit_code);
+  }
   std::string encode() const;
   static Result<Finished> decode(std::string_view payload);
 };
-
-// Whether `text` is well-formed UTF-8 (no surrogates, no overlong forms).
-bool is_utf8(std::string_view text);
-
-// A valid variable name and value: no '=', no NUL, and none that changes how a program is loaded.
-bool is_allowed_variable(std::string_view name, std::string_view value);
-
-// The name of a module: identifiers in ASCII with dots between, at most kMaxImport bytes.
-bool is_module_name(std::string_view name);
 
 }  // namespace vitrine::wire

@@ -19,11 +19,6 @@
 
 #include "base/result.h"
 
-namespace vitrine::wire {
-class Reader;
-class Writer;
-}  // namespace vitrine::wire
-
 namespace vitrine::wire::screen {
 
 inline constexpr std::size_t kMaxEvents = 1000;         // in one Input
@@ -49,80 +44,93 @@ struct Point {
   std::int32_t y = 0;
   bool operator==(const Point&) const = default;
 
-  void write(Writer& out) const;
-  static Point read(Reader& in);
+  static void visit_fields(auto& io, auto& m) {
+    io.between(m.x, -kMaxCoordinate, kMaxCoordinate);
+    io.between(m.y, -kMaxCoordinate, kMaxCoordinate);
+  }
 };
 
 // -- input events. `at`: the pointer moves there first; without it, it stays.
 
 struct Move {
   Point to;
-  void write(Writer& out) const;
-  static Move read(Reader& in);
+  static void visit_fields(auto& io, auto& m) { io(m.to); }
 };
 struct Click {
   std::optional<Point> at;
   std::uint8_t button = 1;  // 1 left, 2 middle, 3 right
   std::uint8_t count = 1;   // 2 = a double click
-  void write(Writer& out) const;
-  static Click read(Reader& in);
+
+  static void visit_fields(auto& io, auto& m) {
+    io.optional(m.at);
+    io.between(m.button, 1, kMaxButton);
+    io.between(m.count, 1, kMaxClicks);
+  }
 };
 struct Drag {
   Point from;
   Point to;
   std::uint8_t button = 1;
   std::uint16_t steps = 10;  // movements between press and release
-  void write(Writer& out) const;
-  static Drag read(Reader& in);
+
+  static void visit_fields(auto& io, auto& m) {
+    io(m.from, m.to);
+    io.between(m.button, 1, kMaxButton);
+    io.between(m.steps, 1, kMaxSteps);
+  }
 };
 struct Scroll {
   std::optional<Point> at;
   std::int16_t dx = 0;  // notches; right and down are positive
   std::int16_t dy = 0;
-  void write(Writer& out) const;
-  static Scroll read(Reader& in);
+
+  static void visit_fields(auto& io, auto& m) {
+    io.optional(m.at);
+    io.between(m.dx, -kMaxScroll, kMaxScroll);
+    io.between(m.dy, -kMaxScroll, kMaxScroll);
+  }
 };
 struct Text {
   std::string text;  // any Unicode; "\n" is Return, "\t" Tab; other control characters are refused
-  void write(Writer& out) const;
-  static Text read(Reader& in);
+  static void visit_fields(auto& io, auto& m) { io.text(m.text, kMaxCharacters * 4); }
 };
 struct Key {
   std::string key;  // "Return", "ctrl+shift+s": pressed in order, released in reverse
-  void write(Writer& out) const;
-  static Key read(Reader& in);
+  static void visit_fields(auto& io, auto& m) { io.text(m.key, kMaxKey); }
 };
 struct ButtonDown {
   std::optional<Point> at;
   std::uint8_t button = 1;
-  void write(Writer& out) const;
-  static ButtonDown read(Reader& in);
+
+  static void visit_fields(auto& io, auto& m) {
+    io.optional(m.at);
+    io.between(m.button, 1, kMaxButton);
+  }
 };
 struct ButtonUp {
   std::optional<Point> at;
   std::uint8_t button = 1;
-  void write(Writer& out) const;
-  static ButtonUp read(Reader& in);
+
+  static void visit_fields(auto& io, auto& m) {
+    io.optional(m.at);
+    io.between(m.button, 1, kMaxButton);
+  }
 };
 struct KeyDown {
   std::string key;
-  void write(Writer& out) const;
-  static KeyDown read(Reader& in);
+  static void visit_fields(auto& io, auto& m) { io.text(m.key, kMaxKey); }
 };
 struct KeyUp {
   std::string key;
-  void write(Writer& out) const;
-  static KeyUp read(Reader& in);
+  static void visit_fields(auto& io, auto& m) { io.text(m.key, kMaxKey); }
 };
 struct Pause {
   std::uint32_t milliseconds = 0;
-  void write(Writer& out) const;
-  static Pause read(Reader& in);
+  static void visit_fields(auto& io, auto& m) { io.between(m.milliseconds, 0, kMaxWait); }
 };
 struct Close {
   std::uint32_t window = 0;  // asked to close, as by its title bar's button; 0 = the active one
-  void write(Writer& out) const;
-  static Close read(Reader& in);
+  static void visit_fields(auto& io, auto& m) { io(m.window); }
 };
 
 using InputEvent = std::variant<Move, Click, Drag, Scroll, Text, Key, ButtonDown, ButtonUp, KeyDown,
@@ -130,22 +138,24 @@ using InputEvent = std::variant<Move, Click, Drag, Scroll, Text, Key, ButtonDown
 
 // -- front -> helper
 
-struct ListWindows {
-  void write(Writer& out) const;
-  static ListWindows read(Reader& in);
-};
+struct ListWindows {};
 // Checked whole before anything of it happens. One after the other; Delivered when the X server has
 // taken the last of it.
 struct Input {
   std::vector<InputEvent> events;
-  void write(Writer& out) const;
-  static Input read(Reader& in);
+
+  // Whether all events together stay within kMaxCharacters and kMaxWaits.
+  bool is_within_limits() const;
+
+  static void visit_fields(auto& io, auto& m) {
+    io.template list<std::uint16_t>(m.events, kMaxEvents, [&](auto& event) { io(event); });
+    io.require(m.is_within_limits());
+  }
 };
 // The pixels of one mapped window, also where others lie over it.
 struct CaptureWindow {
   std::uint32_t window = 0;
-  void write(Writer& out) const;
-  static CaptureWindow read(Reader& in);
+  static void visit_fields(auto& io, auto& m) { io(m.window); }
 };
 
 using Request = std::variant<ListWindows, Input, CaptureWindow>;
@@ -155,8 +165,7 @@ using Request = std::variant<ListWindows, Input, CaptureWindow>;
 // The root window is painted and the window manager at work. Number 0: nobody asked.
 struct Ready {
   bool again = false;  // the one before was killed, with what it was asked
-  void write(Writer& out) const;
-  static Ready read(Reader& in);
+  static void visit_fields(auto& io, auto& m) { io(m.again); }
 };
 
 struct Window {
@@ -173,33 +182,47 @@ struct Window {
   std::uint32_t parent = 0;  // the window a dialog belongs to; 0 = none
   bool operator==(const Window&) const = default;
 
-  void write(Writer& out) const;
-  static Window read(Reader& in);
+  static void visit_fields(auto& io, auto& m) {
+    io(m.id);
+    io.text(m.title, kMaxTitle);
+    io.between(m.x, -kMaxCoordinate - 1, kMaxCoordinate);
+    io.between(m.y, -kMaxCoordinate - 1, kMaxCoordinate);
+    io.between(m.width, 1, 65'535);
+    io.between(m.height, 1, 65'535);
+    io(m.override_redirect, m.mapped, m.active, m.z, m.parent);
+  }
 };
 // From the top down. `more` if there are others.
 struct Windows {
   std::vector<Window> windows;
   bool more = false;
-  void write(Writer& out) const;
-  static Windows read(Reader& in);
+
+  static void visit_fields(auto& io, auto& m) {
+    io(m.more);
+    io.template list<std::uint16_t>(m.windows, kMaxWindows, [&](auto& window) { io(window); });
+  }
 };
-struct Delivered {
-  void write(Writer& out) const;
-  static Delivered read(Reader& in);
-};
+struct Delivered {};
 struct Refused {
   std::string text;                    // for people: what was wrong, and what would be accepted
   std::optional<std::uint16_t> event;  // Input: which one, from 0
-  void write(Writer& out) const;
-  static Refused read(Reader& in);
+
+  static void visit_fields(auto& io, auto& m) {
+    io.text(m.text, kMaxRefusal);
+    io.padded(m.event);
+    io.require(m.event.value_or(0) < kMaxEvents);
+  }
 };
 // One descriptor comes with it: a memory file, sealed against every change, of height * stride
 // bytes; a pixel is four, blue first, the last without meaning. stride = width * 4.
 struct Captured {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
-  void write(Writer& out) const;
-  static Captured read(Reader& in);
+
+  static void visit_fields(auto& io, auto& m) {
+    io.between(m.width, 1, kMaxSide);
+    io.between(m.height, 1, kMaxSide);
+  }
 };
 
 using Reply = std::variant<Ready, Windows, Delivered, Refused, Captured>;
