@@ -113,10 +113,10 @@ Status BlockingClient::end(std::uint64_t session) {
   return ok();
 }
 
-Result<std::string> BlockingClient::info() {
+Result<KeeperInfo> BlockingClient::info() {
   Result<Answer> answer = call(wire::Info{});
   if (!answer) return std::move(answer.error());
-  if (auto* told = std::get_if<wire::Told>(&answer->reply)) return std::move(told->json);
+  if (auto* info = std::get_if<KeeperInfo>(&answer->reply)) return std::move(*info);
   return Error{Code::internal, "the keeper did not tell"};
 }
 

@@ -39,7 +39,7 @@ class BlockingClient {
   Result<Channel> attach(std::uint64_t session);
   Result<Channel> reset(const wire::Reset& request);
   Status end(std::uint64_t session);
-  Result<std::string> info();
+  Result<KeeperInfo> info();
 
   // Takes the oldest event that has come for this session.
   std::optional<wire::Event> take_event(std::uint64_t session);

@@ -35,7 +35,7 @@ TEST_F(BlockingTest, KeepsAnswersThatComeInAnotherOrder) {
   Result<std::uint32_t> first = client->start(wire::List{});
   Result<std::uint32_t> second = client->start(wire::Info{});
   ASSERT_TRUE(first && second);
-  ASSERT_TRUE(send_packet(keeper.get(), wire::encode_reply(*second, wire::Told{"{}"})));
+  ASSERT_TRUE(send_packet(keeper.get(), wire::encode_reply(*second, KeeperInfo{.instance = "i"})));
   ASSERT_TRUE(send_packet(keeper.get(), wire::encode_reply(*first, wire::Listed{})));
 
   Result<Answer> listed = client->finish(*first);
@@ -43,11 +43,11 @@ TEST_F(BlockingTest, KeepsAnswersThatComeInAnotherOrder) {
 
   ASSERT_TRUE(listed && told);
   EXPECT_TRUE(std::holds_alternative<wire::Listed>(listed->reply));
-  EXPECT_EQ(std::get<wire::Told>(told->reply).json, "{}");
+  EXPECT_EQ(std::get<KeeperInfo>(told->reply).instance, "i");
 }
 
 TEST_F(BlockingTest, TimesOutOnASilentKeeper) {
-  Result<std::string> info = client->info();
+  Result<KeeperInfo> info = client->info();
 
   ASSERT_FALSE(info);
   EXPECT_EQ(info.error().code, Code::timed_out);

@@ -45,24 +45,10 @@ Result<KeeperProcess> KeeperProcess::start(const KeeperSetup& setup) {
   return keeper;
 }
 
-Result<long> KeeperProcess::told(const std::string& name) {
-  Result<std::string> info = client_->info();
-  if (!info) return std::move(info.error());
-  const std::string key = "\"" + name + "\":";
-  const auto at = info->find(key);
-  if (at == std::string::npos) return Error{Code::internal, "the keeper does not tell " + name};
-  return std::strtol(info->c_str() + at + key.size(), nullptr, 10);
-}
-
 Result<KeeperProcess::Pools> KeeperProcess::pools() {
-  Pools now;
-  for (auto [name, value] :
-       {std::pair{"bare", &now.bare}, {"loaded", &now.loaded}, {"empty", &now.empty}}) {
-    Result<long> count = told(name);
-    if (!count) return std::move(count.error());
-    *value = *count;
-  }
-  return now;
+  Result<KeeperInfo> info = client_->info();
+  if (!info) return std::move(info.error());
+  return Pools{.bare = info->pools.bare, .loaded = info->pools.loaded, .empty = info->pools.empty};
 }
 
 Status KeeperProcess::settle() {

@@ -30,8 +30,6 @@ class KeeperProcess {
 
   // Waits until the pools hold what they should and nothing is being built.
   Status settle();
-  // The number after `"name":` in what the keeper tells about itself.
-  Result<long> told(const std::string& name);
 
   Status stop();
 

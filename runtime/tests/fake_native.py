@@ -32,6 +32,7 @@ send_error: Any = None
 send_note: Any = None
 send_finished: Any = None
 send_input_request: Any = None
+_send_package_request: Any = None
 send_painted: Any = None
 _send_line: Any = None
 _send_result: Any = None
@@ -51,6 +52,7 @@ def attach(requests: int, frames: int, orders: int = -1) -> None:
         send_note, \
         send_finished, \
         send_input_request, \
+        _send_package_request, \
         send_painted, \
         _send_line, \
         _send_result, \
@@ -69,6 +71,7 @@ def attach(requests: int, frames: int, orders: int = -1) -> None:
     send_note = partial(write, b"note\x1f%d\x1f%ls\x1e")
     send_finished = partial(write, b"finished\x1f%d\x1f%ls\x1f%d\x1e")
     send_input_request = partial(write, b"input_request\x1f%d\x1f%ls\x1f%d\x1e")
+    _send_package_request = partial(write, b"package_request\x1f%d\x1f%ls\x1e")
     send_painted = partial(write, b"painted\x1f%d\x1e")
     # With the lock: what another thread says must not come after the end.
     _send_line = partial(ctypes.PyDLL(None).dprintf, frames, b"line\x1f%d\x1f%d\x1e")
@@ -84,6 +87,10 @@ def send_result(
 ) -> None:
     assert is_worker(), "a forked child sent a result"
     _send_result(id, kind, display_id, _dumps(bundle).hex().encode(), metadata)
+
+
+def send_package_request(id: int, packages: list[str]) -> None:
+    _send_package_request(id, "\n".join(packages))
 
 
 def send_line(id: int, line: int) -> None:

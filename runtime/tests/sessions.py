@@ -80,6 +80,7 @@ class Done:
     stdout: str = ""
     stderr: str = ""
     asked: list[tuple[str, bool]] = field(default_factory=list)
+    requested: list[list[str]] = field(default_factory=list)  # packages
     lines: list[int] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
     seen: Any = None  # what was there to see when it was painted
@@ -187,7 +188,7 @@ class Session:
 
     def wait(
         self,
-        answers: list[str | None] | None = None,
+        answers: list[Any] | None = None,
         patience: float = PATIENCE,
         look: Callable[[], Any] | None = None,
     ) -> Done:
@@ -215,7 +216,7 @@ class Session:
         done.stdout, done.stderr = out.decode(errors="replace"), err.decode(errors="replace")
         return done
 
-    def _read_frames(self, done: Done, answers: list[str | None] | None) -> None:
+    def _read_frames(self, done: Done, answers: list[Any] | None) -> None:
         data = os.read(self._frames, 1 << 20)
         if not data:
             raise EOFError(f"the worker is gone: {done}")
@@ -231,9 +232,7 @@ class Session:
             done.order.append(kind)
             self._apply(done, kind, fields, answers)
 
-    def _apply(
-        self, done: Done, kind: str, fields: list[str], answers: list[str | None] | None
-    ) -> None:
+    def _apply(self, done: Done, kind: str, fields: list[str], answers: list[Any] | None) -> None:
         if kind == "result":
             number, display_id, bundle, metadata = fields
             data = pickle.loads(bytes.fromhex(bundle))
@@ -248,6 +247,10 @@ class Session:
             done.asked.append((fields[0], fields[1] == "1"))
             if answers is not None:
                 self.answer(answers.pop(0))
+        elif kind == "package_request":
+            done.requested.append(fields[0].split("\n"))
+            if answers is not None:
+                self.send("package_reply", self._count, answers.pop(0))
         elif kind == "painted":
             if self._look is not None:
                 done.seen = self._look()

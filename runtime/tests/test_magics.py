@@ -192,8 +192,10 @@ def test_settings_of_other_notebooks_are_accepted(session: Session) -> None:
 )  # fmt: skip
 def test_packages_are_asked_of_the_server(session: Session, code: str) -> None:
     session.start(code)
-    done = session.wait(answers=['{"added": ["surely-not-there==1"]}'])
+    reply = {"added": ["surely-not-there==1"], "code": "", "detail": "", "remedy": ""}
+    done = session.wait(answers=[reply])
 
+    assert done.asked == [] and done.requested[0][0].startswith("surely-not-there")
     assert done.error is None and "Installed surely-not-there==1" in done.stdout
 
 
@@ -202,15 +204,19 @@ def test_packages_that_the_server_refuses(session: Session) -> None:
         "try:\n    %pip install surely-not-there\nexcept RuntimeError as e:\n    p = e\n"
         "(p.packages, p.code, str(p))"
     )
-    said = '{"code": "conflict", "detail": "it does not fit", "remedy": "do without"}'
-    done = session.wait(answers=[said])
+    refusal = {"added": [], "code": "conflict", "detail": "it does not fit", "remedy": "do without"}
+    done = session.wait(answers=[refusal])
 
     assert done.value is not None
     assert "['surely-not-there']" in done.value and "'conflict'" in done.value
     assert "it does not fit. do without" in done.value
-    session.start("await vitrine_install('x')")
-    refused = session.wait(answers=[None])
-    assert refused.error is not None and "installs no packages" in refused.error[1]
+
+
+def test_too_many_packages_are_refused_before_anybody_is_asked(session: Session) -> None:
+    done = session.run("await vitrine_install(*['x'] * 65)")
+
+    assert done.error is not None and "too many packages" in done.error[1]
+    assert done.requested == []
 
 
 def test_packages_that_are_there(loaded: Session) -> None:

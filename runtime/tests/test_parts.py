@@ -18,7 +18,7 @@ sys.path[:0] = [{str(HERE.parent)!r}, {str(HERE)!r}]
 from types import ModuleType
 native = ModuleType('_vitrine')
 for name in ('receive', 'send_result', 'send_error', 'send_note', 'send_finished',
-             'send_input_request', 'executing'):
+             'send_input_request', 'send_package_request', 'executing'):
     setattr(native, name, lambda *a: None)
 native.is_worker = lambda: True
 sys.modules['_vitrine'] = native

@@ -30,6 +30,7 @@ class Native(Protocol):
     def send_error(self, id: int, name: str, value: str, traceback: str) -> None: ...
     def send_note(self, id: int, text: str) -> None: ...
     def send_input_request(self, id: int, prompt: str, password: bool) -> None: ...
+    def send_package_request(self, id: int, packages: list[str]) -> None: ...
     def send_finished(self, id: int, outcome: str, exit_code: int) -> None: ...
     def send_painted(self, id: int) -> None: ...
     def send_line(self, id: int, line: int) -> None: ...
@@ -101,6 +102,10 @@ class Channel:
         self.streams.flush()
         self.native.send_input_request(id, encodable(prompt, 8_000), password)
 
+    def package_request(self, id: int, packages: list[str]) -> None:
+        self.streams.flush()
+        self.native.send_package_request(id, [encodable(name) for name in packages])
+
     def error(self, sent: list[object], id: int, error: tuple[str, str, str]) -> None:
         """Sends the error and appends to `sent` with no bytecode in between.
 
@@ -140,6 +145,9 @@ class Silent:
         pass
 
     def send_input_request(self, id: int, prompt: str, password: bool) -> None:
+        pass
+
+    def send_package_request(self, id: int, packages: list[str]) -> None:
         pass
 
     def send_finished(self, id: int, outcome: str, exit_code: int) -> None:

@@ -7,6 +7,7 @@ import importlib
 import re
 from typing import TYPE_CHECKING
 
+from .channel import encodable
 from .sealed import __builtins__  # noqa: F401
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 POINT = "/usr/local/lib/vitrine-packages"  # where the server mounts what was installed
-QUESTION = "\1vitrine-packages "  # a question that the server answers, and not a person
+MAX_PACKAGES, MAX_PACKAGE = 64, 512  # names, and bytes of one, that a request may have
 
 
 class PackageError(RuntimeError):
@@ -83,20 +84,17 @@ def pip(magics: Magics, arguments: str) -> None:
 
 def install(*packages: str) -> list[str]:
     """Adds packages to this session, to be imported when it returns. The pins of all it has."""
-    import json
-
     from . import worker
 
-    here = worker.session()
-    answer = here.stdin.ask(QUESTION + json.dumps({"packages": list(packages)}))
-    if answer is None:
-        raise PackageError(list(packages), "packages_off", "this server installs no packages",
-                           "do without, or with what `%pip list` shows")  # fmt: skip
-    said = json.loads(answer)
-    if "code" in said:
-        raise PackageError(list(packages), said["code"], said["detail"], said["remedy"])
+    wanted = [str(name) for name in packages]
+    if len(wanted) > MAX_PACKAGES or any(len(encodable(w).encode()) > MAX_PACKAGE for w in wanted):
+        raise PackageError(wanted[:MAX_PACKAGES], "invalid_requirement",
+                           "too many packages, or too long a name", "ask for fewer")  # fmt: skip
+    reply = worker.session().stdin.ask_packages(wanted)
+    if reply["code"]:
+        raise PackageError(wanted, reply["code"], reply["detail"], reply["remedy"])
     importlib.invalidate_caches()
-    return list(said["added"])
+    return list(reply["added"])
 
 
 async def vitrine_install(*packages: str) -> list[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import Any
 
 from .channel import Channel
 from .results import Results
@@ -95,16 +96,31 @@ class Stdin:
 
     def ask(self, prompt: str, password: bool = False) -> str | None:
         """Asks the client and waits. None at end of input."""
+        id = self._execution()
+        self._channel.input_request(id, prompt, password)
+        body = self._reply("input", id)
+        return None if body is None else body.decode("utf-8", "replace").rstrip("\r\n")
+
+    def ask_packages(self, packages: list[str]) -> dict[str, Any]:
+        """Requests packages of the server and waits until it has installed them, or refused."""
+        id = self._execution()
+        self._channel.package_request(id, packages)
+        reply: dict[str, Any] = self._reply("package_reply", id)
+        return reply
+
+    def _execution(self) -> int:
         execution = self._results.current
         if execution is None or not self._channel.is_worker():
             raise EOFError("only the session's own process can ask for input")
         if not self._results.on_main_thread():  # the main thread reads the same socket
             raise EOFError("only the main thread can ask for input")
-        self._channel.input_request(execution.id, prompt, password)
+        return execution.id
+
+    def _reply(self, wanted: str, execution: int) -> Any:
         while True:
             kind, id, body = self._channel.receive()
-            if kind == "input" and id == execution.id:
-                return None if body is None else body.decode("utf-8", "replace").rstrip("\r\n")
+            if kind == wanted and id == execution:
+                return body
 
 
 class AskingStdin(io.TextIOBase):

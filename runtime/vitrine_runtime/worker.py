@@ -106,7 +106,7 @@ def _serve(here: Session, inbox: list[tuple[str, int, Any]], failures: list[int]
 
 
 def _setup(here: Session, body: dict[str, Any]) -> None:
-    if body["env"].pop("VITRINE_PACKAGES", None) == "first":
+    if body.get("packages_first"):
         packages.put_first()
     environ.apply(body["env"])
     policy = body.get("policy") or "native"

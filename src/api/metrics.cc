@@ -81,7 +81,7 @@ void Metrics::pictured(session::PictureResult result, double seconds) {
 void Metrics::recorded(const std::string& reason) { ++recordings_[reason]; }
 
 std::string Metrics::text(const session::Registry& registry, const session::Recordings& recordings,
-                          const Server& server, const std::string& keeper) const {
+                          const Server& server, const KeeperInfo* keeper) const {
   std::string out;
   const session::Counters& counters = registry.counters();
   head(out, "vitrine_sessions", "gauge", "Sessions that exist.");
@@ -157,33 +157,25 @@ std::string Metrics::text(const session::Registry& registry, const session::Reco
   head(out, "vitrine_front_resident_bytes", "gauge", "Memory of the front.");
   line(out, "vitrine_front_resident_bytes", "", resident_bytes());
 
-  boost::system::error_code failed;
-  json::value parsed = json::parse(keeper, failed);
-  const json::object* known = failed ? nullptr : parsed.if_object();
-  if (known == nullptr) return out;
+  if (keeper == nullptr) return out;
+  const PoolInfo& pools = keeper->pools;
   head(out, "vitrine_pool", "gauge", "What waits to be used, by kind.");
-  if (const json::value* pools = known->if_contains("pools");
-      pools != nullptr && pools->is_object())
-    for (const auto& [name, value] : pools->as_object())
-      if (value.is_number())
-        line(out, "vitrine_pool", "kind=\"" + std::string(name) + "\"", value.to_number<double>());
-  const auto told = [&](const char* key, const char* name, const char* type, const char* help) {
-    const json::value* value = known->if_contains(key);
-    if (value == nullptr || !value->is_number()) return;
+  for (const auto& [kind, waiting] : {std::pair{"bare", pools.bare},
+                                      {"loaded", pools.loaded},
+                                      {"seeded", pools.seeded},
+                                      {"empty", pools.empty},
+                                      {"recycled", pools.recycled}})
+    line(out, "vitrine_pool", std::string("kind=\"") + kind + "\"", waiting);
+  const auto one = [&](const char* name, const char* type, const char* help, double value) {
     head(out, name, type, help);
-    line(out, name, "", value->to_number<double>());
+    line(out, name, "", value);
   };
-  if (const json::value* encoders = known->if_contains("encoders");
-      encoders != nullptr && encoders->is_object()) {
-    const json::value* cpu = encoders->as_object().if_contains("cpu_us");
-    head(out, "vitrine_encoder_cpu_seconds_total", "counter", "CPU time of all encoders.");
-    line(out, "vitrine_encoder_cpu_seconds_total", "",
-         cpu != nullptr && cpu->is_number() ? cpu->to_number<double>() / 1e6 : 0);
-  }
-  told("shells", "vitrine_shells", "gauge", "Shells alive, in use or waiting.");
-  told("capacity", "vitrine_capacity", "gauge", "Sessions that may exist at once.");
-  told("front_restarts", "vitrine_front_restarts_total", "counter",
-       "Fronts that the keeper started after the first.");
+  one("vitrine_encoder_cpu_seconds_total", "counter", "CPU time of all encoders.",
+      static_cast<double>(keeper->encoder_cpu_us) / 1e6);
+  one("vitrine_shells", "gauge", "Shells alive, in use or waiting.", keeper->shells);
+  one("vitrine_capacity", "gauge", "Sessions that may exist at once.", keeper->capacity);
+  one("vitrine_front_restarts_total", "counter", "Fronts that the keeper started after the first.",
+      static_cast<double>(keeper->front_restarts));
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "api/server.h"
+#include "model/keeper_info.h"
 #include "session/recordings.h"
 #include "session/registry.h"
 
@@ -33,9 +34,9 @@ class Metrics {
   void executed(const ExecRecord& record);
   void pictured(session::PictureResult result, double seconds);
   void recorded(const std::string& reason);  // one has ended
-  // `keeper` is the keeper's own account, JSON.
+  // `keeper` is the keeper's own account; null = it did not answer.
   std::string text(const session::Registry& registry, const session::Recordings& recordings,
-                   const Server& server, const std::string& keeper) const;
+                   const Server& server, const KeeperInfo* keeper) const;
 
  private:
   std::map<std::pair<std::string, int>, std::uint64_t> requests_;  // route, status

@@ -5,6 +5,7 @@
 #include <boost/beast/core/string.hpp>
 
 #include "api/files.h"
+#include "api/keeper_info.h"
 #include "api/native_requests.h"
 #include "api/problem.h"
 #include "api/provision.h"
@@ -339,29 +340,15 @@ Task<void> Native::reset(Exchange& exchange) {
 }
 
 Task<void> Native::info(Exchange& exchange) {
-  Result<wire::Told> told =
-      backend::expect<wire::Told>(co_await registry.keeper().call(wire::Info{}));
+  Result<KeeperInfo> keeper =
+      backend::expect<KeeperInfo>(co_await registry.keeper().call(wire::Info{}));
   json::object out{{"name", "vitrine"}, {"version", config.version}};
-  boost::system::error_code failed;
-  json::value keeper = told ? json::parse(told->json, failed) : json::value(nullptr);
-  if (json::object* known = keeper.if_object()) {
-    json::object processes;
-    for (const char* name : {"keeper", "front", "builder", "foundation"})
-      processes[name] = (*known)[name];
-    out["processes"] = std::move(processes);
-    for (const char* name : {"python", "isolation", "capacity", "egress", "pools", "zygotes"})
-      out[name] = (*known)[name];
-  }
+  if (keeper)
+    for (auto& [name, value] : keeper_json(*keeper)) out[name] = std::move(value);
   out["sessions"] =
       exchange.identity->is_named() ? registry.list(*exchange.identity).size() : registry.count();
   out["policy"] = to_string(registry.default_policy());  // of sessions that name none
   out["policies"] = json::array{"native", "restricted", "smolagents"};
-  json::array environments{
-      json::object{{"name", "default"}, {"variants", json::array{"bare", "loaded", "seeded"}}}};
-  if (json::object* known = keeper.if_object())
-    if (json::value* more = known->if_contains("environments"); more && more->is_array())
-      for (json::value& one : more->as_array()) environments.push_back(std::move(one));
-  out["environments"] = std::move(environments);
   std::string text = json::serialize(out);
   text.insert(text.size() - 1, ",\"limits\":" + limits_json(Limits{}));
   co_await exchange.respond(http::status::ok, "application/json", text);

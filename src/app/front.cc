@@ -89,10 +89,10 @@ void Front::add_routes(std::uint64_t capacity) {
                               "{\"status\":\"healthy\"}");
   });
   get("/metrics", "Prometheus", api::Access::overview, [this](Exchange& exchange) -> Task<void> {
-    Result<wire::Told> told = backend::expect<wire::Told>(co_await keeper_.call(wire::Info{}));
-    const std::string keeper = told ? told->json : "";
+    Result<KeeperInfo> keeper = backend::expect<KeeperInfo>(co_await keeper_.call(wire::Info{}));
     const std::string text =
-        metrics_.text(registry_, recordings_, *server_, keeper) + package_metrics();
+        metrics_.text(registry_, recordings_, *server_, keeper ? &*keeper : nullptr) +
+        package_metrics();
     co_await exchange.respond(api::http::status::ok, "text/plain; version=0.0.4", text);
   });
   get("/openapi.json", "This description", api::Access::ordinary,
@@ -121,8 +121,9 @@ void Front::observe() {
     log_.execution_ended(record);
   };
   registry_.on_wish = [this](std::shared_ptr<session::Session> session,
-                             std::shared_ptr<session::Execution> execution, std::string wish) {
-    asio::co_spawn(context_, live_packages_.answer(session, execution, std::move(wish)),
+                             std::shared_ptr<session::Execution> execution,
+                             std::vector<std::string> packages) {
+    asio::co_spawn(context_, live_packages_.answer(session, execution, std::move(packages)),
                    asio::detached);
   };
   registry_.network_for_sessions = options_.network == "on";
@@ -223,24 +224,14 @@ Status Front::read_tokens_again() {
 Task<void> Front::run() {
   asio::co_spawn(context_, keeper_.run([this](const wire::Event& e) { registry_.on_event(e); }),
                  [this](std::exception_ptr) { context_.stop(); });  // no keeper, no front
-  Result<wire::Told> told = backend::expect<wire::Told>(co_await keeper_.call(wire::Info{}));
-  if (!told) co_return context_.stop();
-  boost::system::error_code failed;
-  const json::value info = json::parse(told->json, failed);
-  std::string instance = "unknown";
-  if (!failed && info.is_object() && info.as_object().contains("instance"))
-    instance = std::string(info.as_object().at("instance").as_string());
-  std::uint64_t capacity = 0;
-  if (!failed && info.is_object() && info.as_object().contains("capacity"))
-    capacity = info.as_object().at("capacity").to_number<std::uint64_t>();
+  Result<KeeperInfo> info = backend::expect<KeeperInfo>(co_await keeper_.call(wire::Info{}));
+  if (!info) co_return context_.stop();
   std::vector<std::string> environments;
-  if (!failed && info.is_object() && info.as_object().contains("environments"))
-    for (const json::value& one : info.as_object().at("environments").as_array())
-      environments.emplace_back(one.as_object().at("name").as_string());
+  for (const EnvironmentInfo& one : info->environments) environments.push_back(one.name);
   registry_.environments(std::move(environments));
-  add_routes(capacity);
-  co_await recordings_.adopt(instance);
-  if (Status adopted = co_await registry_.adopt(instance); !adopted)
+  add_routes(info->capacity);
+  co_await recordings_.adopt(info->instance);
+  if (Status adopted = co_await registry_.adopt(info->instance); !adopted)
     log_line("error front: taking over sessions: " + adopted.error().describe());
   if (Status good = co_await judge_.start(); !good) {
     log_line("error front: " + good.error().describe());
@@ -255,6 +246,7 @@ Task<void> Front::run() {
   (void)!::write(ready_.get(), "r", 1);
   ready_.reset();
   asio::signal_set signals(context_, SIGTERM, SIGINT);
+  boost::system::error_code failed;
   co_await signals.async_wait(asio::redirect_error(asio::use_awaitable, failed));
   co_await drain();
   context_.stop();

@@ -43,11 +43,13 @@ Task<Result<std::shared_ptr<View>>> Screen::open(std::uint64_t session, Start st
   if (!opened) co_return std::move(opened.error());
   if (view_ && view_->generation == opened->generation)
     co_return view_;  // a concurrent open() was faster
-  if (fds.empty() || !opened->geometry.validate())
+  Fd framebuffer = opened->fds.take(wire::FdRole::framebuffer, fds);
+  Fd helper = opened->fds.take(wire::FdRole::screen_helper, fds);
+  if (!framebuffer || !opened->geometry.validate())
     co_return Error{Code::internal, "the keeper sent no framebuffer"};
-  auto view = std::make_shared<View>(std::move(fds[0]), opened->geometry, opened->generation);
-  if (fds.size() > 1) {
-    view->helper = std::make_shared<Helper>(executor_, std::move(fds[1]));
+  auto view = std::make_shared<View>(std::move(framebuffer), opened->geometry, opened->generation);
+  if (helper) {
+    view->helper = std::make_shared<Helper>(executor_, std::move(helper));
     view->helper->start();
   }
   running_ = true;

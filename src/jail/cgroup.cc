@@ -288,15 +288,15 @@ Result<CgroupUsage> Cgroup::usage() const {
   return usage;
 }
 
-std::vector<Fd> Cgroup::open_meters() const {
+Cgroup::Meters Cgroup::open_meters() const {
   const CgroupHost& host = roots_->host;
   if (!host.cpu_time || !host.memory) return {};
   const char* cpu = is_v2(host.cpu_time) ? "/cpu.stat" : "/cpuacct.usage";
   const char* peak = is_v2(host.memory) ? "/memory.peak" : "/memory.max_usage_in_bytes";
-  std::vector<Fd> meters;
-  meters.emplace_back(::openat(dir(host.cpu_time), (name_ + cpu).c_str(), O_RDONLY | O_CLOEXEC));
-  meters.emplace_back(::openat(dir(host.memory), (name_ + peak).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!meters[0] || !meters[1]) meters.clear();
+  Meters meters{
+      .cpu = Fd(::openat(dir(host.cpu_time), (name_ + cpu).c_str(), O_RDONLY | O_CLOEXEC)),
+      .memory = Fd(::openat(dir(host.memory), (name_ + peak).c_str(), O_RDONLY | O_CLOEXEC))};
+  if (!meters.cpu || !meters.memory) return {};
   return meters;
 }
 

@@ -114,9 +114,13 @@ class Cgroup {
   std::uint64_t waited_usec() const;
   // Of all sessions together, those that ended included.
   Result<std::uint64_t> cpu_usec_of_all() const;
+  struct Meters {
+    Fd cpu;
+    Fd memory;
+  };
   // The same as files, for somebody who may only look: cpu time ("usage_usec N" among other lines, or
   // plain nanoseconds), then the memory peak in bytes. Empty where the host does not measure it.
-  std::vector<Fd> open_meters() const;
+  Meters open_meters() const;
   // The next memory_peak_bytes counts from now. `unsupported` on v2 before Linux 6.12.
   Status reset_peak();
 

@@ -23,6 +23,16 @@ constexpr std::size_t kMaxUploads = 512;  // of one connection, at once
 constexpr int kRequestsPerTurn = 64;
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
+// The descriptors, and what each is.
+std::vector<int> take_roles(const std::vector<NamedFd>& named, wire::FdRoles* roles) {
+  std::vector<int> fds;
+  for (const NamedFd& one : named) {
+    roles->roles.push_back(one.role);
+    fds.push_back(one.fd);
+  }
+  return fds;
+}
+
 }  // namespace
 
 Status Control::listen(const std::string& path) {
@@ -203,8 +213,10 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
       sessions.open_display(r, [self = &control, to = id, n = number,
                                 session = r.session](const Result<wire::DisplayOpened>& shown) {
         if (!shown) return self->answer(to, n, wire::Reply(shown.error()));
-        self->send(to, wire::encode_reply(n, *shown),
-                   self->sessions_->display_descriptors(session));
+        wire::DisplayOpened reply = *shown;
+        const std::vector<int> fds =
+            take_roles(self->sessions_->display_descriptors(session), &reply.fds);
+        self->send(to, wire::encode_reply(n, reply), fds);
       });
     }
     void operator()(const wire::StartEncoder& r) {
@@ -226,9 +238,7 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
         self->answer(to, n, status);
       });
     }
-    void operator()(const wire::Info&) {
-      control.answer(id, number, wire::Reply(wire::Told{control.info_()}));
-    }
+    void operator()(const wire::Info&) { control.answer(id, number, wire::Reply(control.info_())); }
   };
   const Sessions::Opened callback = opened;
   std::visit(Visitor{*this, id, number, callback, *sessions_}, numbered.request);
@@ -328,11 +338,15 @@ Status Control::transmit_opened(int socket, std::uint32_t number, const wire::Op
     const Error gone{Code::unavailable, "the session was ended meanwhile"};
     return send_packet(socket, wire::encode_reply(number, gone), {}, Wait::dont);
   }
-  std::vector<int> fds = sessions_->descriptors(opened.session);
-  const std::vector<Fd> meters = sessions_->meters(opened.session);
-  for (const Fd& meter : meters) fds.push_back(meter.get());
-  for (int fd : sessions_->network(opened.session)) fds.push_back(fd);
-  return send_packet(socket, wire::encode_reply(number, opened), fds, Wait::dont);
+  wire::Opened reply = opened;
+  std::vector<int> fds = take_roles(sessions_->descriptors(opened.session), &reply.fds);
+  const jail::Cgroup::Meters meters = sessions_->meters(opened.session);
+  if (meters.cpu && meters.memory) {
+    reply.fds.roles.insert(reply.fds.roles.end(),
+                           {wire::FdRole::cpu_meter, wire::FdRole::memory_meter});
+    fds.insert(fds.end(), {meters.cpu.get(), meters.memory.get()});
+  }
+  return send_packet(socket, wire::encode_reply(number, reply), fds, Wait::dont);
 }
 
 void Control::wait_to_send(std::uint64_t id, Connection::Waiting waiting) {

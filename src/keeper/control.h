@@ -27,7 +27,7 @@ namespace vitrine::keeper {
 
 class Control {
  public:
-  Control(Loop& loop, std::function<std::string()> info, uid_t client)
+  Control(Loop& loop, std::function<KeeperInfo()> info, uid_t client)
       : loop_(loop), info_(std::move(info)), client_(client) {}
 
   ~Control() { unlisten(); }
@@ -86,7 +86,7 @@ class Control {
   void watch(std::uint64_t id);
 
   Loop& loop_;
-  std::function<std::string()> info_;
+  std::function<KeeperInfo()> info_;
   uid_t client_;
   Sessions* sessions_ = nullptr;
   Encoders* encoders_ = nullptr;

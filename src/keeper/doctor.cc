@@ -108,7 +108,7 @@ void check_namespaces(std::vector<Check>& checks) {
       {"uts namespaces", CLONE_NEWUTS},     {"cgroup namespaces", CLONE_NEWCGROUP}};
   for (const auto& [name, flag] : kKinds)
     checks.push_back(tried(
-        name, [flag] { return enter_user_namespace() && ::unshare(flag) == 0; }, remedy));
+        name, [flag = flag] { return enter_user_namespace() && ::unshare(flag) == 0; }, remedy));
   checks.push_back(
       tried("overlayfs", mount_overlay, "sudo modprobe overlay; needs Linux 5.11 or later"));
 }

@@ -8,12 +8,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <csignal>
 
 #include "base/packet.h"
 #include "keeper/log.h"
-#include "model/layer.h"
 #include "wire/egress.h"
 
 namespace vitrine::keeper {
@@ -111,39 +109,12 @@ Status Egress::prepare() {
   return ok();
 }
 
-namespace {
-
-bool is_for_index(const Network& network) {
-  return !network.allow.empty() && network.allow.front() == kIndexMark;
-}
-
-// The port behind kGateMark; 0 = none.
-std::uint16_t gate_of(const Network& network) {
-  if (!is_for_index(network) || network.allow.size() < 2) return 0;
-  const std::string& mark = network.allow[1];
-  std::uint16_t port = 0;
-  if (!mark.starts_with(kGateMark)) return 0;
-  const char* end = mark.data() + mark.size();
-  const auto [read, failed] = std::from_chars(mark.data() + kGateMark.size(), end, port);
-  return failed == std::errc{} && read == end ? port : std::uint16_t{0};
-}
-
-Network without_marks(Network network) {
-  if (!is_for_index(network)) return network;
-  const std::ptrdiff_t marks = gate_of(network) != 0 ? 2 : 1;
-  network.allow.erase(network.allow.begin(), network.allow.begin() + marks);
-  return network;
-}
-
-}  // namespace
-
 Status Egress::check(const Network& network) const {
   if (!config_.on)
     return Error{.code = Code::unsupported,
                  .message = "network: this server lets no session out",
                  .remedy = "leave `network` out; its operator can allow it with --egress on"};
-  if (gate_of(network) != 0 && without_marks(network).allow.empty()) return ok();
-  return without_marks(network).validate();
+  return network.validate();
 }
 
 void Egress::open(Shell& shell, const Network& network, Opened opened) {
@@ -171,11 +142,11 @@ void Egress::open(Shell& shell, const Network& network, Opened opened) {
 
 Status Egress::spawn(Proxy& proxy) {
   std::vector<std::string> reachable = config_.private_;
-  if (is_for_index(proxy.network))
+  if (proxy.network.index)
     reachable.insert(reachable.end(), config_.index.begin(), config_.index.end());
-  Result<Fd> setup = make_setup({.allow = without_marks(proxy.network).allow,
+  Result<Fd> setup = make_setup({.allow = proxy.network.allow,
                                  .private_ = reachable,
-                                 .gate = gate_of(proxy.network),
+                                 .gate = proxy.network.gateway_port,
                                  .starts = proxy.starts});
   if (!setup) return std::move(setup.error());
   jail::CgroupEntrance entrance;

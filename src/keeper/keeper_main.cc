@@ -87,7 +87,7 @@ struct Keeper {
 
   Status start(const Options& options);
   void stop();
-  std::string info() const;
+  KeeperInfo info() const;
 
   Loop loop;
   Options options;
@@ -467,74 +467,62 @@ void Keeper::wait_until_empty(Clock::time_point latest) {
   loop.after(std::chrono::milliseconds(2), [this, latest] { wait_until_empty(latest); });
 }
 
-std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return out + "\"";
+std::string enforced_by(const jail::CgroupOffer& offer, const char* otherwise) {
+  return offer ? "cgroup" : otherwise;
 }
 
-std::string offer(const jail::CgroupOffer& one, const char* otherwise) {
-  return json_text(one ? "cgroup" : otherwise);
+template <class T>
+std::uint32_t count(T number) {
+  return static_cast<std::uint32_t>(number);
 }
 
-std::string Keeper::info() const {
+KeeperInfo Keeper::info() const {
   const Rooms::Counts counts = rooms->counts();
-  std::string zygote_list;
-  for (const Zygotes::Condition& one : zygotes->conditions()) {
-    zygote_list += zygote_list.empty() ? "" : ",";
-    zygote_list +=
-        "{\"variant\":" + json_text(to_string(one.flavor.variant)) +
-        ",\"environment\":" + json_text(one.flavor.environment) +
-        ",\"policy\":" + json_text(to_string(one.flavor.policy)) +
-        ",\"pid\":" + std::to_string(one.pid) + ",\"warm\":" + (one.warm ? "true" : "false") +
-        ",\"forks\":" + std::to_string(one.forks) + ",\"alive\":" + std::to_string(one.alive) + "}";
-  }
-  std::string environment_list;
-  for (const auto& [name, one] : environments) {
-    std::string modules;
-    for (const std::string& module : one.preload)
-      modules += (modules.empty() ? "" : ",") + json_text(module);
-    environment_list += (environment_list.empty() ? "" : ",") + std::string("{\"name\":") +
-                        json_text(name) + ",\"preload\":[" + modules + "]}";
-  }
-  std::string lost;
+  KeeperInfo info{.instance = instance, .python = image.python};
+  info.isolation = {.level = level,
+                    .floor = options.floor,
+                    .lost = {},
+                    .privileged = ::geteuid() == 0,
+                    .cgroups = std::string(jail::kind_of(host)),
+                    .limits = limits_level(level, host),
+                    .best_effort = best_effort_limits(level, host),
+                    .memory = enforced_by(host.memory, "rlimit, per process, best effort"),
+                    .processes = enforced_by(host.pids, "rlimit"),
+                    .cpu = enforced_by(host.cpu, "none, best effort"),
+                    .landlock_abi = count(landlock)};
   if (level == Level::container)
-    for (const char* one : kLostOnTheFloor) lost += (lost.empty() ? "" : ",") + json_text(one);
-  std::string best_effort;
-  for (const std::string& one : best_effort_limits(level, host))
-    best_effort += (best_effort.empty() ? "" : ",") + json_text(one);
-  return "{\"instance\":" + json_text(instance) + ",\"python\":" + json_text(image.python) +
-         ",\"isolation\":{\"level\":" + json_text(to_string(level)) +
-         ",\"floor\":" + json_text(to_string(options.floor)) + ",\"lost\":[" + lost + "]" +
-         ",\"privileged\":" + (::geteuid() == 0 ? "true" : "false") +
-         ",\"cgroups\":" + json_text(jail::kind_of(host)) +
-         ",\"limits_level\":" + json_text(to_string(limits_level(level, host))) +
-         ",\"best_effort\":[" + best_effort + "]" +
-         ",\"memory\":" + offer(host.memory, "rlimit, per process, best effort") +
-         ",\"processes\":" + offer(host.pids, "rlimit") +
-         ",\"cpu\":" + offer(host.cpu, "none, best effort") +
-         ",\"landlock_abi\":" + std::to_string(landlock) + "}" +
-         ",\"egress\":{\"on\":" + (egress->on() ? "true" : "false") +
-         ",\"proxies\":" + std::to_string(egress->alive()) + "}" +
-         ",\"sessions\":" + std::to_string(sessions->count()) +
-         ",\"capacity\":" + std::to_string(options.capacity) +
-         ",\"shells\":" + std::to_string(shells->alive()) +
-         ",\"pools\":{\"bare\":" + std::to_string(counts.warm[0]) +
-         ",\"loaded\":" + std::to_string(counts.warm[1]) +
-         ",\"seeded\":" + std::to_string(counts.warm[2]) +
-         ",\"empty\":" + std::to_string(counts.empty) +
-         ",\"recycled\":" + std::to_string(counts.recycled) + "}" +
-         ",\"builder\":" + std::to_string(shells->foundations().first) +
-         ",\"foundation\":" + std::to_string(shells->foundations().second) +
-         ",\"keeper\":" + std::to_string(::getpid()) +
-         ",\"front\":" + std::to_string(front ? front->pid() : -1) +
-         ",\"encoders\":{\"running\":" + std::to_string(encoders ? encoders->count() : 0) +
-         ",\"cpu_us\":" + std::to_string(encoders ? encoders->cpu_time().count() : 0) + "}" +
-         ",\"front_restarts\":" + std::to_string(front ? front->restarts() : 0) + ",\"zygotes\":[" +
-         zygote_list + "],\"environments\":[" + environment_list + "]}";
+    info.isolation.lost.assign(std::begin(kLostOnTheFloor), std::end(kLostOnTheFloor));
+  info.egress = egress->on();
+  info.proxies = count(egress->alive());
+  info.sessions = count(sessions->count());
+  info.capacity = count(options.capacity);
+  info.shells = count(shells->alive());
+  info.pools = {.bare = count(counts.warm[0]),
+                .loaded = count(counts.warm[1]),
+                .seeded = count(counts.warm[2]),
+                .empty = count(counts.empty),
+                .recycled = count(counts.recycled)};
+  info.keeper_pid = ::getpid();
+  std::tie(info.builder_pid, info.foundation_pid) = shells->foundations();
+  if (front) {
+    info.front_pid = front->pid();
+    info.front_restarts = front->restarts();
+  }
+  if (encoders) {
+    info.encoders = count(encoders->count());
+    info.encoder_cpu_us = static_cast<std::uint64_t>(encoders->cpu_time().count());
+  }
+  for (const Zygotes::Condition& one : zygotes->conditions())
+    info.zygotes.push_back({.variant = one.flavor.variant,
+                            .environment = one.flavor.environment,
+                            .policy = one.flavor.policy,
+                            .pid = one.pid,
+                            .warm = one.warm,
+                            .forks = one.forks,
+                            .alive = one.alive});
+  for (const auto& [name, one] : environments)
+    info.environments.push_back({.name = name, .preload = one.preload});
+  return info;
 }
 
 int serve(Loop loop, const Options& options) {

@@ -51,10 +51,11 @@ Error died_while_started() {
                .remedy = "try again"};
 }
 
-// What a worker says instead of READY.
-Error reported(std::string_view bytes) {
-  if (!bytes.starts_with('\1')) return Error{Code::internal, "the worker spoke nonsense"};
-  return Error::unpack(bytes.substr(1));
+// Why a worker could not start, if the datagram says so.
+Error start_failure(std::string_view datagram, Error otherwise) {
+  const Result<wire::Frame> frame = wire::decode_frame(datagram);
+  if (!frame || frame->type != wire::Type::start_failed) return otherwise;
+  return Error::unpack(frame->payload);
 }
 
 }  // namespace
@@ -247,14 +248,15 @@ void Rooms::worker_spoke(const std::shared_ptr<Start>& start) {
     loop_.unwatch(start->room->worker.socket.get());
     return conclude(start);
   }
-  abandon(start, reported(packet->bytes));
+  abandon(start, start_failure(packet->bytes,
+                               Error{Code::internal, "the worker sent something else than ready"}));
 }
 
 // Why a worker that is gone did not start, if it could still tell.
 Error Rooms::last_words(const Start& start, Error otherwise) {
   Result<Packet> packet =
       receive_packet(start.room->worker.socket.get(), wire::kMaxFrame, 0, Wait::dont);
-  return packet && packet->bytes.starts_with('\1') ? reported(packet->bytes) : otherwise;
+  return packet ? start_failure(packet->bytes, std::move(otherwise)) : otherwise;
 }
 
 void Rooms::conclude(const std::shared_ptr<Start>& start) {
@@ -349,11 +351,11 @@ void Rooms::kill_worker(Room& room) {
 
 void Rooms::add_layer(Room& room, const std::string& layer, std::function<void(Status)> done) {
   if (room.shell->layer == layer && room.shell->environment == room.environment) return done(ok());
-  const std::string before = std::exchange(room.shell->layer, layer);
+  room.shell->layer = layer;
   room.shell->environment = room.environment;
   shells_.add_layer(*room.shell, layer, room.environment,
-                    [&room, before, done = std::move(done)](const Status& mounted) {
-                      if (!mounted) room.shell->layer = before.empty() ? "none" : before;
+                    [&room, done = std::move(done)](const Status& mounted) {
+                      if (!mounted) room.shell->layer.reset();
                       done(mounted);
                     });
 }
@@ -409,9 +411,9 @@ void Rooms::set_yielding(Room& room, bool yields) {
 
 bool Rooms::may_recycle(const Room& room) const {
   return !stopping_ && room.lifetime == Lifetime::one_shot && room.shell->cgroup &&
-         room.shell->layer.empty() && room.shell->environment.empty() &&
-         !room.shell->display.used && !room.shell->init_gone && !room.killed_for_memory &&
-         room.shell->ruleset && same_shape(room.shell->limits, kDefaultLimits) &&
+         room.shell->layer == "" && room.shell->environment.empty() && !room.shell->display.used &&
+         !room.shell->init_gone && !room.killed_for_memory && room.shell->ruleset &&
+         same_shape(room.shell->limits, kDefaultLimits) &&
          room.shell->uses < config_.uses_per_shell && recycled_.size() < config_.recycled;
 }
 

@@ -432,10 +432,10 @@ void Sessions::open_display(const wire::OpenDisplay& request, DisplayOpened open
   });
 }
 
-std::vector<int> Sessions::display_descriptors(std::uint64_t id) const {
+std::vector<NamedFd> Sessions::display_descriptors(std::uint64_t id) const {
   const Display& display = sessions_.at(id).room->shell->display;
-  std::vector<int> fds{display.framebuffer.get()};
-  if (display.helper) fds.push_back(display.helper.get());
+  std::vector<NamedFd> fds{{wire::FdRole::framebuffer, display.framebuffer.get()}};
+  if (display.helper) fds.push_back({wire::FdRole::screen_helper, display.helper.get()});
   return fds;
 }
 
@@ -480,20 +480,21 @@ bool Sessions::has_worker(std::uint64_t id) const {
   return found != sessions_.end() && found->second.room != nullptr;
 }
 
-std::vector<int> Sessions::descriptors(std::uint64_t id) const {
+std::vector<NamedFd> Sessions::descriptors(std::uint64_t id) const {
   const Worker& worker = sessions_.at(id).room->worker;
-  return {worker.socket.get(), worker.out.get(), worker.err.get()};
+  std::vector<NamedFd> fds{{wire::FdRole::session_socket, worker.socket.get()},
+                           {wire::FdRole::stdout_pipe, worker.out.get()},
+                           {wire::FdRole::stderr_pipe, worker.err.get()}};
+  if (const Proxy* proxy = sessions_.at(id).proxy.get()) {
+    fds.push_back({wire::FdRole::egress_log, proxy->line.get()});
+    fds.push_back({wire::FdRole::egress_counters, proxy->counters.get()});
+  }
+  return fds;
 }
 
-std::vector<int> Sessions::network(std::uint64_t id) const {
-  const Proxy* proxy = sessions_.at(id).proxy.get();
-  return proxy != nullptr ? std::vector<int>{proxy->line.get(), proxy->counters.get()}
-                          : std::vector<int>{};
-}
-
-std::vector<Fd> Sessions::meters(std::uint64_t id) const {
+jail::Cgroup::Meters Sessions::meters(std::uint64_t id) const {
   const Shell& shell = *sessions_.at(id).room->shell;
-  return shell.cgroup ? shell.cgroup->open_meters() : std::vector<Fd>{};
+  return shell.cgroup ? shell.cgroup->open_meters() : jail::Cgroup::Meters{};
 }
 
 void Sessions::stop() {

@@ -21,6 +21,12 @@
 
 namespace vitrine::keeper {
 
+// A descriptor that stays its owner's, and what it is to a client.
+struct NamedFd {
+  wire::FdRole role;
+  int fd;
+};
+
 class Sessions {
  public:
   using Opened = std::function<void(Result<wire::Opened>)>;
@@ -51,7 +57,7 @@ class Sessions {
   // `opened` is called once, now or later; the descriptors are then at display_descriptors().
   using DisplayOpened = std::function<void(Result<wire::DisplayOpened>)>;
   void open_display(const wire::OpenDisplay& request, DisplayOpened opened);
-  std::vector<int> display_descriptors(std::uint64_t session) const;
+  std::vector<NamedFd> display_descriptors(std::uint64_t session) const;
   void add_layer(const wire::AddLayer& request, Done done);
   // Also of a dead session; good until the next call that changes it.
   Result<Home> home(std::uint64_t session);
@@ -61,12 +67,10 @@ class Sessions {
 
   // Whether descriptors() and what follows it may be asked for.
   bool has_worker(std::uint64_t session) const;
-  // {session socket, stdout, stderr} of a live session; plain looks.
-  std::vector<int> descriptors(std::uint64_t session) const;
-  // {line, counters} of its proxy, see wire/egress.h; nothing without a network.
-  std::vector<int> network(std::uint64_t session) const;
+  // Of a live session and of its proxy, if it has one; plain looks.
+  std::vector<NamedFd> descriptors(std::uint64_t session) const;
   // What its client may measure it with; see jail::Cgroup::open_meters().
-  std::vector<Fd> meters(std::uint64_t session) const;
+  jail::Cgroup::Meters meters(std::uint64_t session) const;
 
   // Ends all; nothing new is accepted.
   void stop();

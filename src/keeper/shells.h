@@ -65,8 +65,8 @@ struct Shell {
   Fd oom;                  // readable after the kernel killed for memory
   std::uint32_t uses = 0;  // workers that lived here
   Display display;
-  std::string layer = {};        // the packages that are mounted in it,
-  std::string environment = {};  // and those below them
+  std::optional<std::string> layer = "";  // the packages that are mounted in it; none = unknown,
+  std::string environment = {};           // and those below them
 
   std::function<void()> on_init_gone;  // set by whoever uses the shell
 };

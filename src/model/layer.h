@@ -13,14 +13,6 @@ inline constexpr const char* kLayerPoint = "/usr/local/lib/vitrine-packages";
 // The operator's own directory of wheels (--find-links), which only an installation sees.
 inline constexpr std::string_view kWheels = "wheels";
 
-// In front of the rules of an installation's network: it may reach the operator's index although that
-// has no public address. No client can write it, as it is no rule.
-inline constexpr std::string_view kIndexMark = "!index";
-
-// "!gate:40123", behind the mark: also this port of the host's own 127.0.0.1, where the front adds the
-// index's credentials (packages/gateway.h). No other port there is opened by it.
-inline constexpr std::string_view kGateMark = "!gate:";
-
 // A SHA-256 in hex, as the directory below the data directory's `layers` is called; or kWheels.
 inline bool is_layer_name(std::string_view name) {
   return name == kWheels || (name.size() == 64 && std::all_of(name.begin(), name.end(), [](char c) {

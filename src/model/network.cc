@@ -145,7 +145,7 @@ Result<NetworkRule> parse_network_rule(std::string_view text) {
 }
 
 Status Network::validate() const {
-  if (allow.empty() || allow.size() > kMaxNetworkRules)
+  if ((allow.empty() && gateway_port == 0) || allow.size() > kMaxNetworkRules)
     return Error{.code = Code::invalid_argument,
                  .message = "it has " + std::to_string(allow.size()) + " rules",
                  .remedy = "give 1 to 64, or leave network out for a session without one"};

@@ -42,8 +42,14 @@ Result<NetworkRule> parse_network_rule(std::string_view text);
 
 struct Network {
   std::vector<std::string> allow;
+  // An installation of packages only; the API has no field that sets these. It may reach the
+  // operator's index although that has no public address, and
+  bool index = false;
+  // this port of the host's own 127.0.0.1, where the gateway adds the index's credentials; 0 = none.
+  std::uint16_t gateway_port = 0;
 
-  // `invalid_argument` naming the first rule that is none.
+  // `invalid_argument` naming the first rule that is none. Only a network with a gateway may have no
+  // rules.
   Status validate() const;
   bool operator==(const Network&) const = default;
 };

@@ -2,28 +2,10 @@
 #include "provision/live_packages.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/json.hpp>
 
 namespace vitrine::provision {
 
-namespace json = boost::json;
 using namespace boost::asio::experimental::awaitable_operators;
-
-namespace {
-
-// {"packages": [...]} of a worker.
-PackageWish read_wish(const std::string& text) {
-  PackageWish wish;
-  boost::system::error_code failed;
-  const json::value parsed = json::parse(text, failed);
-  if (!failed && parsed.is_object() && parsed.as_object().contains("packages") &&
-      parsed.as_object().at("packages").is_array())
-    for (const json::value& one : parsed.as_object().at("packages").as_array())
-      if (one.is_string()) wish.packages.emplace_back(one.as_string());
-  return wish;
-}
-
-}  // namespace
 
 class LivePackages::Turn {
  public:
@@ -73,10 +55,11 @@ Task<std::optional<Provided>> LivePackages::provided_while_asked(
 }
 
 Task<void> LivePackages::answer(std::shared_ptr<session::Session> session,
-                                std::shared_ptr<session::Execution> execution, std::string text) {
+                                std::shared_ptr<session::Execution> execution,
+                                std::vector<std::string> packages) {
   const std::shared_ptr<Live> live = live_;
   if (const auto found = live->questions.find(execution); found != live->questions.end()) {
-    found->second->newest = std::move(text);
+    found->second->newest = std::move(packages);
     found->second->changes.tell();
     co_return;
   }
@@ -87,11 +70,10 @@ Task<void> LivePackages::answer(std::shared_ptr<session::Session> session,
   } question{live, execution};
   const auto asked = std::make_shared<Asked>(executor_);
   live->questions[execution] = asked;
-  asked->newest = std::move(text);
+  asked->newest = std::move(packages);
   while (asked->newest && !execution->is_finished()) {
-    const std::string newest = std::move(*asked->newest);
+    PackageWish wish{.packages = std::move(*asked->newest)};
     asked->newest.reset();
-    PackageWish wish = read_wish(newest);
     wish.allow_sdist = session->spec.allow_sdist;  // its client's word, not its code's
     std::shared_ptr<Turn> turn;
     std::optional<Provided> provided =
@@ -106,15 +88,12 @@ Task<void> LivePackages::answer(std::shared_ptr<session::Session> session,
       if (!added) provided->trouble = trouble("install_failed", added.error().message, "try again");
     }
     if (asked->newest) continue;  // nobody waits for this one
-    json::object out;
-    if (const auto& why = provided->trouble) {
-      out = {{"code", why->code}, {"detail", why->detail}, {"remedy", why->remedy}};
-    } else {
-      json::array& pins = out["added"].emplace_array();
-      if (const packages::Layer* layer = provisioner_.layers().find(provided->layer))
-        for (const std::string& pin : layer->pins) pins.emplace_back(pin);
-    }
-    session->answer_input(*execution, json::serialize(out));
+    wire::PackageReply reply;
+    if (const auto& why = provided->trouble)
+      reply = {.code = why->code, .detail = why->detail, .remedy = why->remedy};
+    else if (const packages::Layer* layer = provisioner_.layers().find(provided->layer))
+      reply.added = layer->pins;
+    session->answer_packages(*execution, reply);
   }
 }
 

@@ -34,17 +34,17 @@ class LivePackages {
   // Beside what the session has when its turn comes.
   Task<Provided> provide_for(std::shared_ptr<session::Session> session, PackageWish wish,
                              Provisioner::Progress progress, std::shared_ptr<Turn>* turn);
-  // Answers a worker that asks for packages while its code runs: {"packages": [...]} or, when it
-  // has them, {"added": [...]}, or {"code", "detail", "remedy"}. A newer question of the same execution
+  // Answers a worker that requests packages while its code runs. A newer request of the same execution
   // takes the place of the one that it did not wait for; what has ended is not waited for either.
   Task<void> answer(std::shared_ptr<session::Session> session,
-                    std::shared_ptr<session::Execution> execution, std::string wish);
+                    std::shared_ptr<session::Execution> execution,
+                    std::vector<std::string> packages);
 
  private:
   // What waits for a live session; it may outlive this object when the server ends.
   struct Asked {
     explicit Asked(asio::any_io_executor executor) : changes(std::move(executor)) {}
-    std::optional<std::string> newest;
+    std::optional<std::vector<std::string>> newest;
     session::Changes changes;
   };
   struct Live {

@@ -55,10 +55,8 @@ Task<std::optional<PackageTrouble>> Workshop::open(Way way) {
     for (const std::string& host : index_.found())
       if (!own.contains(host)) hosts.push_back(host);
     hosts_.assign(hosts.begin(), hosts.end());
-    if (!pass_.tickets.empty())
-      hosts.insert(hosts.begin(), std::string(kGateMark) + std::to_string(index_.gate_port()));
-    hosts.insert(hosts.begin(), std::string(kIndexMark));
-    spec.network = Network{std::move(hosts)};
+    spec.network = Network{.allow = std::move(hosts), .index = true};
+    if (!pass_.tickets.empty()) spec.network->gateway_port = index_.gate_port();
   }
   Result<std::shared_ptr<session::Session>> made = co_await registry_.create(std::move(spec));
   if (!made && made.error().code != Code::unavailable && made.error().code != Code::over_limit)

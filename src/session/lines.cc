@@ -5,22 +5,35 @@
 
 namespace vitrine::session {
 
-bool is_complete(const std::vector<Fd>& row, Outside outside) {
-  return row.size() >= (outside == Outside::network ? 5u : 3u);
+namespace {
+
+Fd* place_of(Lines& lines, wire::FdRole role) {
+  switch (role) {
+    case wire::FdRole::session_socket: return &lines.socket;
+    case wire::FdRole::stdout_pipe: return &lines.out;
+    case wire::FdRole::stderr_pipe: return &lines.err;
+    case wire::FdRole::cpu_meter: return &lines.cpu;
+    case wire::FdRole::memory_meter: return &lines.peak;
+    case wire::FdRole::egress_log: return &lines.network;
+    case wire::FdRole::egress_counters: return &lines.counters;
+    case wire::FdRole::framebuffer:
+    case wire::FdRole::screen_helper: break;
+  }
+  return nullptr;
 }
 
-Lines take_lines(std::vector<Fd> row, Outside outside) {
-  Lines lines{.socket = std::move(row[0]), .out = std::move(row[1]), .err = std::move(row[2])};
-  if (outside == Outside::network) {
-    lines.counters = std::move(row.back());
-    row.pop_back();
-    lines.network = std::move(row.back());
-    row.pop_back();
+}  // namespace
+
+std::optional<Lines> take_lines(std::vector<Fd> fds, const wire::FdRoles& named, Outside outside) {
+  if (fds.size() != named.roles.size()) return std::nullopt;
+  Lines lines;
+  for (std::size_t i = 0; i < fds.size(); ++i) {
+    Fd* place = place_of(lines, named.roles[i]);
+    if (place == nullptr || *place) return std::nullopt;
+    *place = std::move(fds[i]);
   }
-  if (row.size() >= 5) {
-    lines.cpu = std::move(row[3]);
-    lines.peak = std::move(row[4]);
-  }
+  if (!lines.socket || !lines.out || !lines.err) return std::nullopt;
+  if (outside == Outside::network && (!lines.network || !lines.counters)) return std::nullopt;
   return lines;
 }
 

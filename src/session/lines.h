@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the descriptors of a worker are for, which the keeper hands over in one row. A row that is too
-// short is no session: is_complete() comes before take_lines().
+// A worker's descriptors, by what they are for.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/fd.h"
+#include "wire/control.h"
 
 namespace vitrine::session {
 
 struct Lines {
-  Fd socket;
-  Fd out;
-  Fd err;
+  Fd socket = {};
+  Fd out = {};
+  Fd err = {};
   Fd cpu = {};  // files of the kernel's accounts; empty where there are none
   Fd peak = {};
   Fd network = {};   // what its proxy decides, and
@@ -21,7 +22,8 @@ struct Lines {
 
 enum class Outside { sealed, network };  // what the session was made with
 
-bool is_complete(const std::vector<Fd>& row, Outside outside);
-Lines take_lines(std::vector<Fd> row, Outside outside);
+// The keeper's descriptors under the names it gave them. Nothing if one that such a session needs is
+// missing, or one is named twice, or not at all.
+std::optional<Lines> take_lines(std::vector<Fd> fds, const wire::FdRoles& named, Outside outside);
 
 }  // namespace vitrine::session

@@ -7,45 +7,68 @@
 namespace vitrine::session {
 namespace {
 
-std::vector<Fd> row_of(std::size_t size) {
-  std::vector<Fd> row;
+using wire::FdRole;
+
+const std::vector<FdRole> kWorker{FdRole::session_socket, FdRole::stdout_pipe, FdRole::stderr_pipe};
+
+std::vector<Fd> descriptors(std::size_t size) {
+  std::vector<Fd> fds;
   for (std::size_t i = 0; i < size; ++i)
-    row.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  return row;
+    fds.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return fds;
 }
 
-TEST(Lines, AreTooFewWithoutAllThatASessionNeeds) {
-  EXPECT_FALSE(is_complete(row_of(2), Outside::sealed));
-  EXPECT_TRUE(is_complete(row_of(3), Outside::sealed));
-  EXPECT_FALSE(is_complete(row_of(4), Outside::network));
-  EXPECT_TRUE(is_complete(row_of(5), Outside::network));
+std::optional<Lines> taken(std::vector<FdRole> roles, Outside outside) {
+  std::vector<Fd> fds = descriptors(roles.size());
+  return take_lines(std::move(fds), {std::move(roles)}, outside);
 }
 
-TEST(Lines, EndWithTheProxysTwo) {
-  std::vector<Fd> row = row_of(7);
+TEST(Lines, AreKnownByTheirNamesInAnyOrder) {
+  std::vector<Fd> fds = descriptors(7);
   std::vector<int> numbers;
-  for (const Fd& fd : row) numbers.push_back(fd.get());
+  for (const Fd& fd : fds) numbers.push_back(fd.get());
 
-  const Lines lines = take_lines(std::move(row), Outside::network);
+  const std::optional<Lines> lines = take_lines(
+      std::move(fds),
+      {{FdRole::egress_counters, FdRole::stderr_pipe, FdRole::memory_meter, FdRole::session_socket,
+        FdRole::egress_log, FdRole::stdout_pipe, FdRole::cpu_meter}},
+      Outside::network);
 
-  EXPECT_EQ(lines.socket.get(), numbers[0]);
-  EXPECT_EQ(lines.out.get(), numbers[1]);
-  EXPECT_EQ(lines.err.get(), numbers[2]);
-  EXPECT_EQ(lines.cpu.get(), numbers[3]);
-  EXPECT_EQ(lines.peak.get(), numbers[4]);
-  EXPECT_EQ(lines.network.get(), numbers[5]);
-  EXPECT_EQ(lines.counters.get(), numbers[6]);
+  ASSERT_TRUE(lines);
+  EXPECT_EQ(lines->counters.get(), numbers[0]);
+  EXPECT_EQ(lines->err.get(), numbers[1]);
+  EXPECT_EQ(lines->peak.get(), numbers[2]);
+  EXPECT_EQ(lines->socket.get(), numbers[3]);
+  EXPECT_EQ(lines->network.get(), numbers[4]);
+  EXPECT_EQ(lines->out.get(), numbers[5]);
+  EXPECT_EQ(lines->cpu.get(), numbers[6]);
+}
+
+TEST(Lines, AreNoneWithoutAllThatASessionNeeds) {
+  EXPECT_TRUE(taken(kWorker, Outside::sealed));
+  EXPECT_FALSE(taken(kWorker, Outside::network));
+  for (std::size_t missing = 0; missing < kWorker.size(); ++missing) {
+    std::vector<FdRole> fewer = kWorker;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(missing));
+    EXPECT_FALSE(taken(fewer, Outside::sealed)) << missing;
+  }
+}
+
+TEST(Lines, AreNoneWithOneNamedTwiceOrNotAtAllOrOfAnotherKind) {
+  for (const FdRole odd : {FdRole::stdout_pipe, FdRole::framebuffer}) {
+    std::vector<FdRole> roles = kWorker;
+    roles.push_back(odd);
+    EXPECT_FALSE(taken(roles, Outside::sealed));
+  }
+  EXPECT_FALSE(take_lines(descriptors(4), {kWorker}, Outside::sealed));
 }
 
 TEST(Lines, HaveNoAccountsWhereTheKeeperSentNone) {
-  const Lines sealed = take_lines(row_of(3), Outside::sealed);
-  const Lines open = take_lines(row_of(5), Outside::network);
+  const std::optional<Lines> lines = taken(kWorker, Outside::sealed);
 
-  EXPECT_FALSE(sealed.cpu);
-  EXPECT_FALSE(sealed.network);
-  EXPECT_FALSE(open.cpu);
-  EXPECT_TRUE(open.network);
-  EXPECT_TRUE(open.counters);
+  ASSERT_TRUE(lines);
+  EXPECT_FALSE(lines->cpu);
+  EXPECT_FALSE(lines->network);
 }
 
 }  // namespace

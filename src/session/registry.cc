@@ -56,9 +56,12 @@ Journal Registry::journal() {
             if (on_picture) on_picture(picture);
           },
           [this](std::shared_ptr<Session> session, std::shared_ptr<Execution> execution,
-                 std::string wish) {
-            if (on_wish) return on_wish(session, execution, std::move(wish));
-            session->answer_input(*execution, std::nullopt);
+                 std::vector<std::string> packages) {
+            if (on_wish) return on_wish(session, execution, std::move(packages));
+            session->answer_packages(*execution,
+                                     {.code = "packages_off",
+                                      .detail = "this server installs no packages",
+                                      .remedy = "do without, or with what `%pip list` shows"});
           }};
 }
 
@@ -171,8 +174,8 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
     ++counters_.refused;
     co_return std::move(opened.error());
   }
-  if (!is_complete(fds, outside_of(spec)))
-    co_return Error{Code::internal, "the keeper sent no lines"};
+  std::optional<Lines> lines = take_lines(std::move(fds), opened->fds, outside_of(spec));
+  if (!lines) co_return Error{Code::internal, "the keeper sent no lines"};
   if (!spec.layer.empty()) {
     const wire::Request add = wire::AddLayer{opened->session, spec.layer};
     backend::KeeperReply added = co_await keeper_.call(add);
@@ -186,8 +189,7 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
                                            std::move(spec));
   session->created_at = now_rfc3339();
   session->notes = session->spec.package_notes;
-  session->connect(opened->session, take_lines(std::move(fds), outside_of(session->spec)),
-                   Session::Line::fresh);
+  session->connect(opened->session, std::move(*lines), Session::Line::fresh);
   const bool kept = is_stored(session->spec);
   if (kept)
     if (Status s = store_.put_session({.id = session->id,
@@ -224,7 +226,8 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
     session->death = Death{.cause = Cause::killed, .code = 9};
     co_return std::move(opened.error());
   }
-  if (session->ended || !is_complete(fds, outside_of(session->spec))) co_return not_found();
+  std::optional<Lines> lines = take_lines(std::move(fds), opened->fds, outside_of(session->spec));
+  if (session->ended || !lines) co_return not_found();
   early_deaths_.erase(opened->session);
   session->notes.clear();
   if (!session->spec.lost_env.empty())
@@ -232,8 +235,7 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
         "the server was restarted since and stores no values of env: not set are " +
         boost::algorithm::join(session->spec.lost_env, ", "));
   session->frozen = false;
-  session->connect(opened->session, take_lines(std::move(fds), outside_of(session->spec)),
-                   Session::Line::fresh);
+  session->connect(opened->session, std::move(*lines), Session::Line::fresh);
   session->touch();
   co_return store_.set_session_engine(session->id, opened->session);
 }
@@ -388,15 +390,16 @@ Task<Status> Registry::adopt_one(const store::SessionRow& row, const wire::Liste
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
   if (session->death) co_return ok();  // while we were asking
-  if (!opened || !is_complete(fds, outside_of(session->spec))) {
+  std::optional<Lines> lines;
+  if (opened) lines = take_lines(std::move(fds), opened->fds, outside_of(session->spec));
+  if (!lines) {
     session->died(Death{.cause = Cause::killed, .code = 9});
     co_return ok();
   }
   // It continues, to tell us what we missed; then it goes on resting where it was.
   if (found.frozen) session->last_used -= session->spec.limits.idle_time / kFreezeFraction;
   session->deadline_passed(opened->overdue);
-  session->connect(row.engine, take_lines(std::move(fds), outside_of(session->spec)),
-                   Session::Line::adopted);
+  session->connect(row.engine, std::move(*lines), Session::Line::adopted);
   co_return ok();
 }
 

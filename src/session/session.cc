@@ -388,10 +388,13 @@ void Session::take(const wire::Message& message) {
       Result<wire::InputRequest> request = wire::InputRequest::decode(message.payload);
       if (!request) return break_off(request.error());
       drain_pipes();
-      if (request->prompt.starts_with(kPackageQuestion))
-        return journal_.wants(shared_from_this(), current_,
-                              request->prompt.substr(kPackageQuestion.size()));
       return current_->add_input({std::move(request->prompt), request->password});
+    }
+    case wire::Type::package_request: {
+      Result<wire::PackageRequest> request = wire::PackageRequest::decode(message.payload);
+      if (!request) return break_off(request.error());
+      drain_pipes();
+      return journal_.wants(shared_from_this(), current_, std::move(request->packages));
     }
     case wire::Type::finished: {
       Result<wire::Finished> finished = wire::Finished::decode(message.payload);
@@ -472,6 +475,11 @@ void Session::answer_input(const Execution& execution, std::optional<std::string
   if (current_.get() != &execution || !connection_) return;
   const wire::Input input{.end_of_file = !line, .bytes = line.value_or("")};
   connection_->socket->send(wire::Type::input, execution.number, input.encode());
+}
+
+void Session::answer_packages(const Execution& execution, const wire::PackageReply& reply) {
+  if (current_.get() != &execution || !connection_) return;
+  connection_->socket->send(wire::Type::package_reply, execution.number, reply.encode());
 }
 
 Task<std::optional<std::string>> Session::stack() {

@@ -36,13 +36,12 @@ struct Journal {
   std::function<void(Execution&)> ended;
   std::function<void(const std::string& session, const NetworkEntry& entry)> decided;
   std::function<void(const Pictured&)> pictured;
-  // The code of this execution wants packages: `wish` is JSON of the worker's. It is answered as an
-  // input would be.
-  std::function<void(std::shared_ptr<Session>, std::shared_ptr<Execution>, std::string wish)> wants;
+  // The code of this execution requests packages, named by untrusted code, and waits for
+  // Session::answer_packages().
+  std::function<void(std::shared_ptr<Session>, std::shared_ptr<Execution>,
+                     std::vector<std::string>)>
+      wants;
 };
-
-// A question that begins so is for us, and not for a person.
-inline constexpr std::string_view kPackageQuestion = "\1vitrine-packages ";
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
@@ -63,6 +62,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Of this execution, running or waiting; nothing if it is over. Null = whichever is running.
   void interrupt(const Execution* execution);
   void answer_input(const Execution& execution, std::optional<std::string> line);
+  void answer_packages(const Execution& execution, const wire::PackageReply& reply);
   // Where it is running now; "" when idle, nullopt when it did not answer in time.
   Task<std::optional<std::string>> stack();
 

@@ -30,8 +30,10 @@ std::optional<wire::Setup> setup_of(const SessionSpec& spec) {
     for (const std::string& name : spec.imports)
       if (wire::is_module_name(name) && setup.imports.size() < wire::kMaxImports)
         setup.imports.push_back(name);
-  if (spec.layer_first) setup.environment["VITRINE_PACKAGES"] = "first";
-  if (setup.environment.empty() && !spec.seed && spec.policy == Policy::native) return std::nullopt;
+  setup.packages_first = spec.layer_first;
+  if (setup.environment.empty() && !spec.seed && spec.policy == Policy::native &&
+      !setup.packages_first)
+    return std::nullopt;
   return setup;
 }
 

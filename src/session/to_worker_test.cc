@@ -33,6 +33,17 @@ TEST(SetupOf, GivesModuleNamesToAPolicyAndNothingElse) {
   EXPECT_EQ(setup->imports, std::vector<std::string>{"numpy"});
 }
 
+TEST(SetupOf, TellsThatPackagesComeFirst) {
+  SessionSpec spec;
+  spec.layer_first = true;
+
+  const std::optional<wire::Setup> setup = setup_of(spec);
+
+  ASSERT_TRUE(setup);
+  EXPECT_TRUE(setup->packages_first);
+  EXPECT_TRUE(setup->environment.empty());
+}
+
 TEST(ExecuteOf, TellsWhereItsInputComesFrom) {
   ExecRequest request{.code = "input()"};
   EXPECT_EQ(execute_of(request, Limits{}).stdin_mode, wire::Stdin::none);

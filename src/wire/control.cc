@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/control.h"
 
+#include <algorithm>
+
 #include "wire/fields.h"
 
 namespace vitrine::wire {
@@ -32,16 +34,52 @@ void visit_fields(IO& io, Visited<IO, Limits>& limits) {
   io.time(limits.idle_time);
 }
 
-// A list of rules; an empty one = no network.
 template <class IO>
-void visit_fields(IO& io, Visited<IO, std::optional<Network>>& network) {
-  Network rules = network.value_or(Network{});
-  io.template list<std::uint32_t>(rules.allow, kMaxNetworkRules, [&](auto& rule) {
+void visit_fields(IO& io, Visited<IO, Network>& network) {
+  io.template list<std::uint32_t>(network.allow, kMaxNetworkRules, [&](auto& rule) {
     io(rule);
     io.require(rule.size() <= kMaxRuleSize);
   });
-  if constexpr (IO::kReads)
-    if (!rules.allow.empty()) network = std::move(rules);
+  io(network.index, network.gateway_port);
+}
+
+template <class IO>
+void visit_fields(IO& io, Visited<IO, IsolationInfo>& m) {
+  io.up_to(m.level, Level::container);
+  io.up_to(m.floor, Level::container);
+  io.template list<std::uint16_t>(m.lost, kMaxControl, [&](auto& one) { io(one); });
+  io(m.privileged, m.cgroups);
+  io.up_to(m.limits, LimitsLevel::best_effort);
+  io.template list<std::uint16_t>(m.best_effort, kMaxControl, [&](auto& one) { io(one); });
+  io(m.memory, m.processes, m.cpu, m.landlock_abi);
+}
+
+template <class IO>
+void visit_fields(IO& io, Visited<IO, PoolInfo>& m) {
+  io(m.bare, m.loaded, m.seeded, m.empty, m.recycled);
+}
+
+template <class IO>
+void visit_fields(IO& io, Visited<IO, ZygoteInfo>& m) {
+  io.up_to(m.variant, Variant::seeded);
+  io(m.environment);
+  io.up_to(m.policy, Policy::smolagents);
+  io(m.pid, m.warm, m.forks, m.alive);
+}
+
+template <class IO>
+void visit_fields(IO& io, Visited<IO, EnvironmentInfo>& m) {
+  io(m.name);
+  io.template list<std::uint16_t>(m.preload, kMaxControl, [&](auto& module) { io(module); });
+}
+
+template <class IO>
+void visit_fields(IO& io, Visited<IO, KeeperInfo>& m) {
+  io(m.instance, m.python, m.isolation, m.egress, m.proxies, m.sessions, m.capacity, m.shells);
+  io(m.pools, m.keeper_pid, m.front_pid, m.builder_pid, m.foundation_pid, m.front_restarts);
+  io(m.encoders, m.encoder_cpu_us);
+  io.template list<std::uint16_t>(m.zygotes, kMaxControl, [&](auto& one) { io(one); });
+  io.template list<std::uint16_t>(m.environments, kMaxControl, [&](auto& one) { io(one); });
 }
 
 namespace {
@@ -50,6 +88,12 @@ constexpr std::uint8_t kReply = 1;
 constexpr std::uint8_t kEvent = 2;
 
 }  // namespace
+
+Fd FdRoles::take(FdRole role, std::vector<Fd>& fds) const {
+  const auto found = std::ranges::find(roles, role);
+  const auto at = static_cast<std::size_t>(found - roles.begin());
+  return at < roles.size() && at < fds.size() ? std::move(fds[at]) : Fd();
+}
 
 std::string encode_request(std::uint32_t number, const Request& request) {
   FieldWriter out;

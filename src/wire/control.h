@@ -16,9 +16,11 @@
 #include <variant>
 #include <vector>
 
+#include "base/packet.h"
 #include "base/result.h"
 #include "model/environment.h"
 #include "model/geometry.h"
+#include "model/keeper_info.h"
 #include "model/layer.h"
 #include "model/limits.h"
 #include "model/network.h"
@@ -29,9 +31,33 @@ namespace vitrine::wire {
 
 inline constexpr std::size_t kMaxControl = 64 * 1024;
 
-// Descriptors of the reply: session socket, stdout, stderr; where the host measures it, also two files
-// that tell the session's cpu time and its memory peak (jail/cgroup.h: open_meters); with a network,
-// last of all, the line on which its proxy tells what it decided, and its counters (wire/egress.h).
+// What a descriptor beside a reply is.
+enum class FdRole : std::uint8_t {
+  session_socket = 0,
+  stdout_pipe = 1,      // its read end
+  stderr_pipe = 2,      // its read end
+  cpu_meter = 3,        // a file that tells the session's CPU time, where the host measures it
+  memory_meter = 4,     // a file that tells its memory peak
+  egress_log = 5,       // with a network: what its proxy decided (wire/egress.h)
+  egress_counters = 6,  // and how much went through
+  framebuffer = 7,      // for reading
+  screen_helper = 8,    // wire/screen.h
+};
+// The roles of a reply's descriptors, in the order of these.
+struct FdRoles {
+  std::vector<FdRole> roles;
+
+  // That descriptor of the reply's; empty if it has none.
+  Fd take(FdRole role, std::vector<Fd>& fds) const;
+
+  static void visit_fields(auto& io, auto& m) {
+    io.template list<std::uint8_t>(m.roles, kMaxPacketFds,
+                                   [&](auto& role) { io.up_to(role, FdRole::screen_helper); });
+  }
+};
+
+// Descriptors of the reply: session_socket, stdout_pipe, stderr_pipe, and as far as there are such the
+// two meters and the two of its proxy.
 struct Create {
   Variant variant = Variant::loaded;
   Lifetime lifetime = Lifetime::session;
@@ -44,7 +70,9 @@ struct Create {
   static void visit_fields(auto& io, auto& m) {
     io.up_to(m.variant, Variant::seeded);
     io.up_to(m.lifetime, Lifetime::service);
-    io(m.limits, m.network, m.display, m.environment);
+    io(m.limits);
+    io.optional(m.network);
+    io(m.display, m.environment);
     io.require(m.environment.empty() || is_environment_name(m.environment));
     io.up_to(m.policy, Policy::smolagents);
   }
@@ -153,8 +181,7 @@ struct Freeze {
   bool frozen = false;
   static void visit_fields(auto& io, auto& m) { io(m.session, m.frozen); }
 };
-// Descriptors of the reply: the framebuffer file for reading, then, if one runs, the socket of the
-// screen helper (wire/screen.h). Also of a dead session. `unavailable` when no X server runs and
+// Descriptors of the reply: framebuffer, and screen_helper if one runs. Also of a dead session. `unavailable` when no X server runs and
 // none is to be started.
 struct OpenDisplay {
   std::uint64_t session = 0;
@@ -200,10 +227,11 @@ struct Opened {  // to Create, Reset, Attach
   std::uint64_t session = 0;
   Source source = Source::warm;
   std::uint64_t overdue = 0;  // Attach: the execution whose deadline has passed; 0 = none
+  FdRoles fds = {};
   static void visit_fields(auto& io, auto& m) {
     io(m.session);
     io.up_to(m.source, Source::built);
-    io(m.overdue);
+    io(m.overdue, m.fds);
   }
 };
 struct Done {};
@@ -233,10 +261,6 @@ struct Used {
     io(m.cpu_us, m.memory_peak_bytes, m.memory_now_bytes);
   }
 };
-struct Told {
-  std::string json;
-  static void visit_fields(auto& io, auto& m) { io(m.json); }
-};
 struct FileOpened {  // to OpenFile and NewFile
   std::uint64_t size = 0;
   std::uint64_t modified_ms = 0;  // since 1970
@@ -265,7 +289,8 @@ struct FilesListed {
 struct DisplayOpened {
   Geometry geometry;
   std::uint32_t generation = 0;  // counts the X servers that the session has had
-  static void visit_fields(auto& io, auto& m) { io(m.geometry, m.generation); }
+  FdRoles fds = {};
+  static void visit_fields(auto& io, auto& m) { io(m.geometry, m.generation, m.fds); }
 };
 struct EncoderStarted {
   std::uint64_t encoder = 0;  // for AttachEncoder
@@ -294,7 +319,7 @@ struct DisplayDied {
   static void visit_fields(auto& io, auto& m) { io(m.session, m.detail); }
 };
 
-using Reply = std::variant<Error, Done, Opened, Listed, Used, Told, FileOpened, FilesListed,
+using Reply = std::variant<Error, Done, Opened, Listed, Used, KeeperInfo, FileOpened, FilesListed,
                            DisplayOpened, EncoderStarted>;
 using Event = std::variant<Died, TimedOut, DisplayStarted, DisplayDied>;
 

@@ -19,11 +19,14 @@ const Limits kLimits{.memory_bytes = 1ull << 30,
                      .exec_time = std::chrono::milliseconds(1),
                      .idle_time = std::chrono::milliseconds(123'456)};
 
+const Network kNetwork{
+    .allow = {"example.org", "*.example.net:8443"}, .index = true, .gateway_port = 40'123};
+
 const std::vector<Request> kRequests{
     Create{.variant = Variant::seeded,
            .lifetime = Lifetime::one_shot,
            .limits = kLimits,
-           .network = Network{{"example.org", "*.example.net:8443"}},
+           .network = kNetwork,
            .display = {800, 600},
            .environment = "torch",
            .policy = Policy::smolagents},
@@ -51,17 +54,50 @@ const std::vector<Request> kRequests{
     AddLayer{.session = 25, .layer = std::string(64, 'a')},
     AttachEncoder{.encoder = 26}};
 
+const KeeperInfo kInfo{
+    .instance = "i",
+    .python = "3.11.2",
+    .isolation = {.level = Level::container,
+                  .floor = Level::container,
+                  .lost = {"namespaces", "mounts"},
+                  .privileged = true,
+                  .cgroups = "v2",
+                  .limits = LimitsLevel::best_effort,
+                  .best_effort = {"cpu"},
+                  .memory = "cgroup",
+                  .processes = "rlimit",
+                  .cpu = "none",
+                  .landlock_abi = 6},
+    .egress = true,
+    .proxies = 1,
+    .sessions = 2,
+    .capacity = 3,
+    .shells = 4,
+    .pools = {5, 6, 7, 8, 9},
+    .keeper_pid = 10,
+    .front_pid = -1,
+    .builder_pid = 11,
+    .foundation_pid = 12,
+    .front_restarts = 13,
+    .encoders = 14,
+    .encoder_cpu_us = 15,
+    .zygotes = {{Variant::seeded, "torch", Policy::smolagents, 16, true, 17, 18}},
+    .environments = {{"torch", {"torch", "numpy"}}}};
+
 const std::vector<Reply> kReplies{
     Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},
     Done{},
-    Opened{.session = 1, .source = Source::built, .overdue = 7},
+    Opened{.session = 1,
+           .source = Source::built,
+           .overdue = 7,
+           .fds = {{FdRole::stderr_pipe, FdRole::session_socket}}},
     Listed{.sessions = {{2, {}, 0, false}, {3, Death{Cause::oom, 9}, 4, true}}, .more = true},
     Used{.cpu_us = 5, .memory_peak_bytes = 6, .memory_now_bytes = 7},
-    Told{.json = R"({"pid": 1})"},
+    kInfo,
     FileOpened{.size = 8, .modified_ms = 9, .hidden = ".new"},
     FilesListed{.entries = {{"a", FileKind::file, 1, 2}, {"\xFF", FileKind::other, 3, 4}},
                 .more = true},
-    DisplayOpened{.geometry = {640, 480}, .generation = 2},
+    DisplayOpened{.geometry = {640, 480}, .generation = 2, .fds = {{FdRole::framebuffer}}},
     EncoderStarted{.encoder = 27}};
 
 const std::vector<Event> kEvents{
@@ -108,7 +144,7 @@ TEST(ControlRequest, KeepsEveryFieldOfCreate) {
   EXPECT_EQ(create.variant, Variant::seeded);
   EXPECT_EQ(create.lifetime, Lifetime::one_shot);
   EXPECT_EQ(create.limits, kLimits);
-  EXPECT_EQ(create.network, (Network{{"example.org", "*.example.net:8443"}}));
+  EXPECT_EQ(create.network, kNetwork);
   EXPECT_EQ(create.display, (Geometry{800, 600}));
   EXPECT_EQ(create.environment, "torch");
   EXPECT_EQ(create.policy, Policy::smolagents);
@@ -187,7 +223,7 @@ TEST(ControlRequest, DoesNotMixUpTheNamesOfFiles) {
 TEST(ControlRequest, IsRefusedWithATimeThatIsNoTime) {
   std::string create = encode_request(1, Create{.limits = kLimits});
 
-  create[create.size() - 13] = '\xFF';  // the high byte of idle_time; rules and the display follow
+  create[create.size() - 14] = '\xFF';  // the high byte of idle_time; rules and the display follow
 
   EXPECT_FALSE(decode_request(create));
 }
@@ -243,6 +279,46 @@ TEST(ControlReply, TellsAClientWhatWentWrongButNotTheDetail) {
   EXPECT_EQ(told.message, "full");
   EXPECT_EQ(told.remedy, "wait");
   EXPECT_EQ(told.detail, "") << "is for the log";
+}
+
+TEST(ControlReply, KeepsEveryFieldOfTheKeepersInfo) {
+  Result<FromKeeper> back = decode_from_keeper(encode_reply(1, kInfo));
+
+  ASSERT_TRUE(back);
+  const auto& info = std::get<KeeperInfo>(std::get<NumberedReply>(*back).reply);
+  EXPECT_EQ(info.isolation.lost, kInfo.isolation.lost);
+  EXPECT_EQ(info.isolation.cpu, "none");
+  EXPECT_EQ(info.pools.recycled, 9u);
+  EXPECT_EQ(info.front_pid, -1);
+  EXPECT_EQ(info.foundation_pid, 12);
+  EXPECT_EQ(info.encoder_cpu_us, 15u);
+  ASSERT_EQ(info.zygotes.size(), 1u);
+  EXPECT_EQ(info.zygotes[0].environment, "torch");
+  EXPECT_EQ(info.zygotes[0].alive, 18u);
+  ASSERT_EQ(info.environments.size(), 1u);
+  EXPECT_EQ(info.environments[0].preload, kInfo.environments[0].preload);
+}
+
+TEST(ControlReply, NamesItsDescriptors) {
+  Result<FdPair> pair = make_socketpair();
+  ASSERT_TRUE(pair);
+  std::vector<Fd> fds;
+  fds.push_back(std::move(pair->first));
+  fds.push_back(std::move(pair->second));
+  const int second = fds[1].get();
+  const FdRoles named{{FdRole::framebuffer, FdRole::screen_helper}};
+
+  EXPECT_EQ(named.take(FdRole::screen_helper, fds).get(), second);
+  EXPECT_FALSE(named.take(FdRole::egress_log, fds));
+}
+
+TEST(ControlReply, RefusesADescriptorOfAnUnknownRole) {
+  std::string packet = encode_reply(1, Opened{.session = 1, .fds = {{FdRole::screen_helper}}});
+  ASSERT_TRUE(decode_from_keeper(packet));
+
+  packet.back() = 9;
+
+  EXPECT_FALSE(decode_from_keeper(packet));
 }
 
 TEST(ControlReply, KeepsTheOrderAndTheFieldsOfAList) {

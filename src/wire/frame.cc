@@ -25,8 +25,8 @@ Error lie(const char* what) { return Error{Code::invalid_argument, what}; }
 
 }  // namespace
 
-bool is_from_client(Type type) { return type >= Type::setup && type <= Type::captured; }
-bool is_from_worker(Type type) { return type >= Type::ready && type <= Type::line; }
+bool is_from_client(Type type) { return type >= Type::setup && type <= Type::package_reply; }
+bool is_from_worker(Type type) { return type >= Type::ready && type <= Type::start_failed; }
 
 std::string_view to_string(Type type) {
   switch (type) {
@@ -35,6 +35,7 @@ std::string_view to_string(Type type) {
     case Type::input: return "input";
     case Type::resume: return "resume";
     case Type::captured: return "captured";
+    case Type::package_reply: return "package_reply";
     case Type::ready: return "ready";
     case Type::result: return "result";
     case Type::error: return "error";
@@ -44,6 +45,8 @@ std::string_view to_string(Type type) {
     case Type::finished: return "finished";
     case Type::painted: return "painted";
     case Type::line: return "line";
+    case Type::package_request: return "package_request";
+    case Type::start_failed: return "start_failed";
   }
   return "unknown";
 }
@@ -52,7 +55,8 @@ std::size_t max_message(Type type) {
   switch (type) {
     case Type::setup: return 1 << 20;
     case Type::execute: return 16 << 20;
-    case Type::input: return 1 << 20;
+    case Type::input:
+    case Type::package_reply: return 1 << 20;
     case Type::result: return 32 << 20;
     case Type::error: return 1 << 20;
     case Type::note: return kMaxNote;

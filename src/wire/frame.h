@@ -39,6 +39,7 @@ enum class Type : std::uint8_t {
   input = 3,
   resume = 4,
   captured = 5,
+  package_reply = 6,
   // worker -> client
   ready = 64,
   result = 65,
@@ -49,6 +50,8 @@ enum class Type : std::uint8_t {
   finished = 70,
   painted = 71,
   line = 72,
+  package_request = 73,
+  start_failed = 74,  // in place of the first `ready`, to the keeper
 };
 
 bool is_from_worker(Type type);

@@ -160,7 +160,7 @@ TEST(Frame, IsRefusedWithAnyOtherVersion) {
 }
 
 TEST(Frame, IsAcceptedWithExactlyTheKnownTypes) {
-  const std::set<int> known{1, 2, 3, 4, 5, 64, 65, 66, 67, 68, 69, 70, 71, 72};
+  const std::set<int> known{1, 2, 3, 4, 5, 6, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74};
 
   for (int type = 0; type < 256; ++type) {
     std::string datagram = valid_frame();
@@ -250,8 +250,8 @@ TEST(Frame, OfRandomBytesIsRefusedOrReencodesTheSame) {
 TEST(Type, GoesOneWayOnly) {
   for (int number = 0; number < 256; ++number) {
     const Type type{static_cast<std::uint8_t>(number)};
-    EXPECT_EQ(is_from_client(type), number >= 1 && number <= 5) << number;
-    EXPECT_EQ(is_from_worker(type), number >= 64 && number <= 72) << number;
+    EXPECT_EQ(is_from_client(type), number >= 1 && number <= 6) << number;
+    EXPECT_EQ(is_from_worker(type), number >= 64 && number <= 74) << number;
   }
 }
 
@@ -261,7 +261,7 @@ TEST(Type, HasANameOfItsOwn) {
   for (int number = 0; number < 256; ++number)
     names.insert(to_string(Type{static_cast<std::uint8_t>(number)}));
 
-  EXPECT_EQ(names.size(), 15u) << "fourteen, and `unknown` for the others";
+  EXPECT_EQ(names.size(), 18u) << "seventeen, and `unknown` for the others";
 }
 
 TEST(MaxMessage, IsNeverUnbounded) {

@@ -36,11 +36,12 @@ TEST(WireBytes, OfSessionMessagesStayTheSame) {
   EXPECT_EQ(hex(wire::Setup{.environment = {{"A", "1"}, {"Z", ""}},
                             .seed = 7,
                             .policy = Policy::smolagents,
-                            .imports = {"decimal", "os.path"}}
+                            .imports = {"decimal", "os.path"},
+                            .packages_first = true}
                     .encode()),
             "020001000000410100000031010000005a0000000001070000000000000002020007000000646563"
-            "696d616c070000006f732e70617468");
-  EXPECT_EQ(hex(wire::Setup{}.encode()), "0000000000000000000000000000");
+            "696d616c070000006f732e7061746801");
+  EXPECT_EQ(hex(wire::Setup{}.encode()), "000000000000000000000000000000");
   EXPECT_EQ(hex(Execute{.code = "print('\xC3\xA9')",
                         .stdin_mode = Stdin::given,
                         .stdin_bytes = "in",
@@ -63,23 +64,29 @@ TEST(WireBytes, OfSessionMessagesStayTheSame) {
   EXPECT_EQ(hex(ErrorReport{.name = "N", .value = "V", .traceback = "T"}.encode()),
             "010000004e01000000560100000054");
   EXPECT_EQ(hex(InputRequest{.prompt = "? ", .password = true}.encode()), "020000003f2001");
+  EXPECT_EQ(hex(PackageRequest{.packages = {"a", "b"}}.encode()), "020001000000610100000062");
+  EXPECT_EQ(
+      hex(PackageReply{.added = {"a==1"}, .code = "c", .detail = "d", .remedy = "r"}.encode()),
+      "010004000000613d3d31010000006301000000640100000072");
   EXPECT_EQ(hex(Line{.number = 6}.encode()), "06000000");
   EXPECT_EQ(hex(Finished{.claim = Claim::interrupted, .exit_code = 130}.encode()), "0382");
 }
 
 TEST(WireBytes, OfControlRequestsStayTheSame) {
-  EXPECT_EQ(hex(encode_request(1, Create{.variant = Variant::seeded,
-                                         .lifetime = Lifetime::one_shot,
-                                         .limits = kLimits,
-                                         .network = Network{{"a.org"}},
-                                         .display = {8, 9},
-                                         .environment = "torch"})),
-            "00010000000201020000000000000003000000040000000500000000000000060000000000000007"
-            "0000000000000008000000000000000100000005000000612e6f7267080000000900000005000000"
-            "746f72636800");
+  EXPECT_EQ(
+      hex(encode_request(
+          1, Create{.variant = Variant::seeded,
+                    .lifetime = Lifetime::one_shot,
+                    .limits = kLimits,
+                    .network = Network{.allow = {"a.org"}, .index = true, .gateway_port = 666},
+                    .display = {8, 9},
+                    .environment = "torch"})),
+      "00010000000201020000000000000003000000040000000500000000000000060000000000000007"
+      "000000000000000800000000000000010100000005000000612e6f7267019a020800000009000000"
+      "05000000746f72636800");
   EXPECT_EQ(hex(encode_request(1, Create{.limits = kLimits})),
             "00010000000100020000000000000003000000040000000500000000000000060000000000000007"
-            "0000000000000008000000000000000000000000040000000300000000000000");
+            "0000000000000008000000000000000000040000000300000000000000");
   EXPECT_EQ(hex(encode_request(1, End{.session = 2})), "01010000000200000000000000");
   EXPECT_EQ(hex(encode_request(1, Interrupt{.session = 2, .execution = 3})),
             "020100000002000000000000000300000000000000");
@@ -123,22 +130,37 @@ TEST(WireBytes, OfControlRepliesStayTheSame) {
                 1, Error{.code = Code::over_limit, .message = "m", .detail = "d", .remedy = "r"})),
             "01010000000003010000006d0100000072");
   EXPECT_EQ(hex(encode_reply(1, Done{})), "010100000001");
-  EXPECT_EQ(hex(encode_reply(1, Opened{.session = 2, .source = Source::built, .overdue = 3})),
-            "0101000000020200000000000000020300000000000000");
+  EXPECT_EQ(hex(encode_reply(1, Opened{.session = 2,
+                                       .source = Source::built,
+                                       .overdue = 3,
+                                       .fds = {{FdRole::stderr_pipe, FdRole::session_socket}}})),
+            "0101000000020200000000000000020300000000000000020200");
   EXPECT_EQ(hex(encode_reply(
                 1, Listed{.sessions = {{2, {}, 3}, {4, Death{Cause::oom, -9}, 5}}, .more = true})),
             "01010000000301020000000200000000000000030000000000000000000400000000000000050000"
             "0000000000000102f7ffffff");
   EXPECT_EQ(hex(encode_reply(1, Used{.cpu_us = 2, .memory_peak_bytes = 3, .memory_now_bytes = 4})),
             "010100000004020000000000000003000000000000000400000000000000");
-  EXPECT_EQ(hex(encode_reply(1, Told{.json = "{}"})), "010100000005020000007b7d");
+  EXPECT_EQ(hex(encode_reply(1, KeeperInfo{.instance = "i",
+                                           .python = "p",
+                                           .isolation = {.lost = {"l"}, .cgroups = "v2"},
+                                           .pools = {1, 2, 3, 4, 5},
+                                           .zygotes = {{.pid = 6}},
+                                           .environments = {{"e", {"m"}}}})),
+            "0101000000050100000069010000007000000100010000006c000200000076320000000000000000"
+            "00000000000000000000000000000000000000000000000000000000010000000200000003000000"
+            "0400000005000000ffffffffffffffffffffffffffffffff00000000000000000000000000000000"
+            "00000000010000000000000006000000000000000000000000000000000100010000006501000100"
+            "00006d");
   EXPECT_EQ(hex(encode_reply(1, FileOpened{.size = 2, .modified_ms = 3, .hidden = "h"})),
             "010100000006020000000000000003000000000000000100000068");
   EXPECT_EQ(
       hex(encode_reply(1, FilesListed{.entries = {{"a", FileKind::other, 2, 3}}, .more = true})),
       "010100000007010100000001000000610302000000000000000300000000000000");
-  EXPECT_EQ(hex(encode_reply(1, DisplayOpened{.geometry = {8, 9}, .generation = 2})),
-            "010100000008080000000900000002000000");
+  EXPECT_EQ(
+      hex(encode_reply(
+          1, DisplayOpened{.geometry = {8, 9}, .generation = 2, .fds = {{FdRole::screen_helper}}})),
+      "0101000000080800000009000000020000000108");
   EXPECT_EQ(hex(encode_reply(1, EncoderStarted{.encoder = 2})), "0101000000090200000000000000");
   EXPECT_EQ(hex(encode_event(Died{.session = 2, .death = {Cause::killed, -9}})),
             "0200020000000000000004f7ffffff");

@@ -46,6 +46,16 @@ Result<Resume> Resume::decode(std::string_view payload) {
   return unpack<Resume>(payload, "resume message");
 }
 
+std::string PackageReply::encode() const { return pack(*this); }
+Result<PackageReply> PackageReply::decode(std::string_view payload) {
+  return unpack<PackageReply>(payload, "package_reply message");
+}
+
+std::string PackageRequest::encode() const { return pack(*this); }
+Result<PackageRequest> PackageRequest::decode(std::string_view payload) {
+  return unpack<PackageRequest>(payload, "package_request message");
+}
+
 std::string Ready::encode() const { return pack(*this); }
 Result<Ready> Ready::decode(std::string_view payload) {
   return unpack<Ready>(payload, "ready message");

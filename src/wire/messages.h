@@ -24,6 +24,9 @@ inline constexpr std::size_t kMaxEnvironment = 256;  // variables in one message
 inline constexpr std::size_t kMaxMimeTypes = 64;     // representations of one result
 inline constexpr std::size_t kMaxImports = 256;      // modules a policy is told to allow
 inline constexpr std::size_t kMaxImport = 128;       // bytes of one's name
+inline constexpr std::size_t kMaxPackages = 64;      // that one message requests
+inline constexpr std::size_t kMaxPackage = 512;      // bytes of one of them
+inline constexpr std::size_t kMaxPins = 4096;        // packages that one message tells
 
 using Environment = std::map<std::string, std::string>;
 
@@ -39,6 +42,7 @@ struct Setup {
   std::optional<std::uint64_t> seed;
   Policy policy = Policy::native;
   std::vector<std::string> imports;  // modules that the policy allows besides its own
+  bool packages_first = false;       // the session's packages come before the image's own versions
 
   static void visit_fields(auto& io, auto& m) {
     io(m.environment);
@@ -48,6 +52,7 @@ struct Setup {
       io(name);
       io.require(is_module_name(name));
     });
+    io(m.packages_first);
   }
   std::string encode() const;
   static Result<Setup> decode(std::string_view payload);
@@ -91,6 +96,24 @@ struct Resume {
   static void visit_fields(auto& io, auto& m) { io(m.token); }
   std::string encode() const;
   static Result<Resume> decode(std::string_view payload);
+};
+
+// client -> worker, the answer to a PackageRequest. `code` "" = they are there, to be imported.
+struct PackageReply {
+  std::vector<std::string> added;  // the pins of all that the session has
+  std::string code;                // why there are none (docs/packages.md)
+  std::string detail;
+  std::string remedy;
+
+  static void visit_fields(auto& io, auto& m) {
+    io.template list<std::uint16_t>(m.added, kMaxPins, [&](auto& pin) { io.text(pin); });
+    io.text(m.code);
+    io.text(m.detail);
+    io.text(m.remedy);
+  }
+
+  std::string encode() const;
+  static Result<PackageReply> decode(std::string_view payload);
 };
 
 // worker -> client (and, before the hand-over, to the keeper).
@@ -160,6 +183,19 @@ struct InputRequest {
   }
   std::string encode() const;
   static Result<InputRequest> decode(std::string_view payload);
+};
+
+// worker -> client: the code of this execution wants packages, and waits for a PackageReply.
+struct PackageRequest {
+  std::vector<std::string> packages;  // as a person writes them: "polars>=1"
+
+  static void visit_fields(auto& io, auto& m) {
+    io.template list<std::uint16_t>(m.packages, kMaxPackages,
+                                    [&](auto& name) { io.text(name, kMaxPackage); });
+  }
+
+  std::string encode() const;
+  static Result<PackageRequest> decode(std::string_view payload);
 };
 
 // worker -> client, outside the order of the others: the line of the execution's own code that runs, from

@@ -19,7 +19,8 @@ const Environment kEnvironment{
 const SetupMessage kSetup{.environment = kEnvironment,
                           .seed = 7,
                           .policy = Policy::smolagents,
-                          .imports = {"decimal", "matplotlib.pyplot"}};
+                          .imports = {"decimal", "matplotlib.pyplot"},
+                          .packages_first = true};
 const Execute kExecute{.code = "print('é')\n",
                        .stdin_mode = Stdin::given,
                        .stdin_bytes = std::string("\xFF\0x", 3),
@@ -37,6 +38,9 @@ const ResultBundle kResult{
 const ErrorReport kError{
     .name = "ValueError", .value = "ä", .traceback = "Traceback ...\nValueError: ä"};
 const InputRequest kInputRequest{.prompt = "Name? ", .password = true};
+const PackageRequest kPackageRequest{.packages = {"polars>=1", "größer"}};
+const PackageReply kPackageReply{
+    .added = {"polars==1.31.0"}, .code = "conflict", .detail = "ä", .remedy = "do without"};
 const Finished kFinished{.claim = Claim::interrupted, .exit_code = 130};
 
 // -- every message comes back
@@ -49,6 +53,7 @@ TEST(Setup, ComesBackAsItWasSent) {
   EXPECT_EQ(back->seed, 7u);
   EXPECT_EQ(back->policy, Policy::smolagents);
   EXPECT_EQ(back->imports, kSetup.imports);
+  EXPECT_TRUE(back->packages_first);
 }
 
 TEST(Setup, TakesSoManyModulesAndNoMore) {
@@ -62,7 +67,7 @@ TEST(Setup, TakesSoManyModulesAndNoMore) {
 }
 
 TEST(Setup, RefusesWhatIsNoPolicyAndNoModule) {
-  EXPECT_FALSE(SetupMessage::decode(Writer().u16(0).u8(0).u64(0).u8(3).u16(0).take()));
+  EXPECT_FALSE(SetupMessage::decode(Writer().u16(0).u8(0).u64(0).u8(3).u16(0).u8(0).take()));
   for (const char* name : {"", ".", "a.", ".a", "a..b", "1a", "a b", "a-b", "\xC3\xA4", "a\n"}) {
     SetupMessage setup;
     setup.imports = {name};
@@ -80,8 +85,8 @@ TEST(Setup, TellsNoSeedFromSeedZero) {
 }
 
 TEST(Setup, RefusesASeedThatIsNotOne) {
-  EXPECT_FALSE(SetupMessage::decode(Writer().u16(0).u8(0).u64(7).u8(0).u16(0).take()));
-  EXPECT_FALSE(SetupMessage::decode(Writer().u16(0).u8(2).u64(7).u8(0).u16(0).take()));
+  EXPECT_FALSE(SetupMessage::decode(Writer().u16(0).u8(0).u64(7).u8(0).u16(0).u8(0).take()));
+  EXPECT_FALSE(SetupMessage::decode(Writer().u16(0).u8(2).u64(7).u8(0).u16(0).u8(0).take()));
 }
 
 TEST(Execute, ComesBackAsItWasSent) {
@@ -198,6 +203,28 @@ TEST(ResultBundle, RefusesAnUnknownKind) {
   EXPECT_FALSE(ResultBundle::decode(payload));
 }
 
+TEST(PackageRequest, IsBoundedInNumberAndLength) {
+  PackageRequest request;
+  request.packages.assign(kMaxPackages, std::string(kMaxPackage, 'p'));
+  EXPECT_EQ(PackageRequest::decode(request.encode())->packages, request.packages);
+
+  request.packages.emplace_back("p");
+  EXPECT_FALSE(PackageRequest::decode(request.encode()));
+  EXPECT_FALSE(
+      PackageRequest::decode(PackageRequest{{std::string(kMaxPackage + 1, 'p')}}.encode()));
+  EXPECT_FALSE(PackageRequest::decode(PackageRequest{{"\xFF"}}.encode()));
+}
+
+TEST(PackageReply, ComesBackAsItWasSent) {
+  Result<PackageReply> back = PackageReply::decode(kPackageReply.encode());
+
+  ASSERT_TRUE(back) << back.error().describe();
+  EXPECT_EQ(back->added, kPackageReply.added);
+  EXPECT_EQ(back->code, "conflict");
+  EXPECT_EQ(back->detail, "ä");
+  EXPECT_EQ(back->remedy, "do without");
+}
+
 TEST(ErrorReport, ComesBackAsItWasSent) {
   Result<ErrorReport> back = ErrorReport::decode(kError.encode());
 
@@ -255,8 +282,18 @@ TEST(Environment, MayBeFullButNotFuller) {
 }
 
 TEST(Environment, MayComeInAnyOrder) {
-  Result<SetupMessage> setup = SetupMessage::decode(
-      Writer().u16(2).bytes("Z").bytes("1").bytes("A").bytes("2").u8(0).u64(0).u8(0).u16(0).take());
+  Result<SetupMessage> setup = SetupMessage::decode(Writer()
+                                                        .u16(2)
+                                                        .bytes("Z")
+                                                        .bytes("1")
+                                                        .bytes("A")
+                                                        .bytes("2")
+                                                        .u8(0)
+                                                        .u64(0)
+                                                        .u8(0)
+                                                        .u16(0)
+                                                        .u8(0)
+                                                        .take());
 
   ASSERT_TRUE(setup);
   EXPECT_EQ(setup->environment, (Environment{{"A", "2"}, {"Z", "1"}}));
@@ -393,6 +430,14 @@ struct Example<InputRequest> {
   static const InputRequest& get() { return kInputRequest; }
 };
 template <>
+struct Example<PackageRequest> {
+  static const PackageRequest& get() { return kPackageRequest; }
+};
+template <>
+struct Example<PackageReply> {
+  static const PackageReply& get() { return kPackageReply; }
+};
+template <>
 struct Example<Finished> {
   static const Finished& get() { return kFinished; }
 };
@@ -400,7 +445,7 @@ struct Example<Finished> {
 template <class M>
 class EveryMessage : public testing::Test {};
 using Messages = testing::Types<SetupMessage, Execute, Input, Ready, ResultBundle, ErrorReport,
-                                InputRequest, Finished>;
+                                InputRequest, PackageRequest, PackageReply, Finished>;
 TYPED_TEST_SUITE(EveryMessage, Messages);
 
 TYPED_TEST(EveryMessage, ComesBackWithItsDefaults) {

@@ -18,6 +18,7 @@
 #include "jail/seccomp.h"
 #include "jail/worker.h"
 #include "wire/fork.h"
+#include "wire/frame.h"
 #include "zygote/arena.h"
 
 namespace vitrine::zygote {
@@ -101,8 +102,9 @@ bool answer(int control, const wire::ForkReply& reply, pid_t pid) {
 }
 
 [[noreturn]] void refuse(const Error& error, int socket) {
-  // Not a frame, so it cannot be mistaken for READY.
-  (void)send_packet(socket, "\1" + error.pack(), {}, Wait::dont);
+  const std::string why = error.pack();
+  (void)send_packet(socket, wire::encode_frame({.type = wire::Type::start_failed, .payload = why}),
+                    {}, Wait::dont);
   ::_exit(125);
 }
 

@@ -142,6 +142,12 @@ PyObject* message_object(const wire::Message& message) {
             wire::Input{.end_of_file = true, .bytes = {}};  // undecodable: treated as end of file
       return input_object(message.execution, *input);
     }
+    case wire::Type::package_reply: {
+      Result<wire::PackageReply> reply = wire::PackageReply::decode(message.payload);
+      if (reply) return package_reply_object(message.execution, *reply);
+      return package_reply_object(
+          message.execution, {.code = "install_failed", .detail = "the answer cannot be read"});
+    }
     default: return raise(Error{Code::internal, "an unexpected message"});
   }
 }
@@ -264,6 +270,20 @@ PyObject* py_send_input_request(PyObject*, PyObject* args) {
   return send(wire::Type::input_request, id, request.encode());
 }
 
+// send_package_request(id, packages)
+PyObject* py_send_package_request(PyObject*, PyObject* args) {
+  unsigned long long id = 0;
+  PyObject* packages = nullptr;
+  if (PyArg_ParseTuple(args, "KO!", &id, &PyList_Type, &packages) == 0) return nullptr;
+  wire::PackageRequest request;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(packages); ++i) {
+    const char* name = PyUnicode_AsUTF8(PyList_GET_ITEM(packages, i));
+    if (name == nullptr) return nullptr;
+    request.packages.emplace_back(name);
+  }
+  return send(wire::Type::package_request, id, request.encode());
+}
+
 // send_finished(id, outcome, exit_code)
 PyObject* py_send_finished(PyObject*, PyObject* args) {
   unsigned long long id = 0;
@@ -383,6 +403,7 @@ PyMethodDef methods[] = {
     {"send_error", py_send_error, METH_VARARGS, "Send an exception."},
     {"send_note", py_send_note, METH_VARARGS, "Send a remark."},
     {"send_input_request", py_send_input_request, METH_VARARGS, "Ask the client for a line."},
+    {"send_package_request", py_send_package_request, METH_VARARGS, "Ask for packages."},
     {"send_finished", py_send_finished, METH_VARARGS, "End an execution."},
     {"send_painted", py_send_painted, METH_O, "The toolkits have painted; they are kept going."},
     {"send_line", py_send_line, METH_VARARGS, "Send the number of the line that runs."},

@@ -55,7 +55,8 @@ PyObject* setup_object(const wire::Setup& setup) {
   if (!put(body.get(), "env", environment_object(setup.environment)) ||
       !put(body.get(), "seed", setup.seed ? PyLong_FromUnsignedLongLong(*setup.seed) : none()) ||
       !put(body.get(), "policy", text_object(std::string(to_string(setup.policy)))) ||
-      !put(body.get(), "imports", list_object(setup.imports)))
+      !put(body.get(), "imports", list_object(setup.imports)) ||
+      !put(body.get(), "packages_first", PyBool_FromLong(setup.packages_first ? 1 : 0)))
     return nullptr;
   return Py_BuildValue("(siN)", "setup", 0, body.release());
 }
@@ -78,6 +79,16 @@ PyObject* execute_object(std::uint64_t id, const wire::Execute& execute) {
 PyObject* input_object(std::uint64_t id, const wire::Input& input) {
   return Py_BuildValue("(sKN)", "input", id,
                        input.end_of_file ? none() : bytes_object(input.bytes));
+}
+
+PyObject* package_reply_object(std::uint64_t id, const wire::PackageReply& reply) {
+  Ref body(PyDict_New());
+  if (!put(body.get(), "added", list_object(reply.added)) ||
+      !put(body.get(), "code", text_object(reply.code)) ||
+      !put(body.get(), "detail", text_object(reply.detail)) ||
+      !put(body.get(), "remedy", text_object(reply.remedy)))
+    return nullptr;
+  return Py_BuildValue("(sKN)", "package_reply", id, body.release());
 }
 
 }  // namespace vitrine::zygote

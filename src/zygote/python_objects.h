@@ -14,11 +14,13 @@
 
 namespace vitrine::zygote {
 
-// ("setup", 0, {"env", "seed", "policy", "imports"})
+// ("setup", 0, {"env", "seed", "policy", "imports", "packages_first"})
 PyObject* setup_object(const wire::Setup& setup);
 // ("execute", id, {"code", "stdin", "interactive", "env", "result_limit", "render_ms", "line_ms"})
 PyObject* execute_object(std::uint64_t id, const wire::Execute& execute);
 // ("input", id, bytes), or None in place of the bytes for the end of the input.
 PyObject* input_object(std::uint64_t id, const wire::Input& input);
+// ("package_reply", id, {"added", "code", "detail", "remedy"})
+PyObject* package_reply_object(std::uint64_t id, const wire::PackageReply& reply);
 
 }  // namespace vitrine::zygote

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import random
 import select
@@ -119,18 +118,17 @@ class Keeper:
         body += wire.blob("")  # no environment
         body += bytes([wire.POLICIES[policy]])
         reader, fds = self.call(wire.CREATE, body)
-        session = Session(self, reader.number("Q"), fds)
-        session.source = reader.choice(wire.SOURCES)
+        session = Session(self, wire.opened(reader, fds))
         if env or seed is not None:
             session.setup(env, seed)
         return session
 
     def attach(self, session: int) -> Session:
         reader, fds = self.call(wire.ATTACH, struct.pack("<Q", session))
-        id, _source, overdue = reader.number("Q"), reader.number("B"), reader.number("Q")
-        if overdue:
-            self.events.append(("timed_out", id, overdue))
-        return Session(self, id, fds, adopted=True)
+        opened = wire.opened(reader, fds)
+        if opened.overdue:
+            self.events.append(("timed_out", opened.session, opened.overdue))
+        return Session(self, opened, adopted=True)
 
     def list(self) -> dict[int, tuple[bool, int]]:
         """Session -> (is it dead, the execution being watched)."""
@@ -168,28 +166,24 @@ class Keeper:
 
     def info(self) -> dict[str, Any]:
         reader, _ = self.call(wire.INFO)
-        return json.loads(reader.text())  # type: ignore[no-any-return]
+        return wire.keeper_info(reader)
 
 
 class Session:
     """A session's socket and streams. `state_kept` and deaths come by the keeper's events."""
 
-    source = ""
-
-    def __init__(self, keeper: Keeper, id: int, fds: list[int], adopted: bool = False) -> None:
-        self.keeper, self.id = keeper, id
+    def __init__(self, keeper: Keeper, opened: wire.Opened, adopted: bool = False) -> None:
+        self.keeper, self.id, self.source = keeper, opened.session, opened.source
         keeper.sessions.append(self)
         self.execution = 0
-        self.take(fds, adopted)
+        self.take(opened.fds, adopted)
 
-    def take(self, fds: list[int], adopted: bool = False) -> None:
-        # And, where the host measures, cpu time and memory peak; with a network, its two lines.
-        assert len(fds) in (3, 5, 7), fds
-        for meter in fds[3:]:
-            os.close(meter)
-        self.channel = socket.socket(fileno=fds[0])
+    def take(self, fds: dict[str, int], adopted: bool = False) -> None:
+        self.channel = socket.socket(fileno=fds.pop("session_socket"))
         self.channel.settimeout(PATIENCE)
-        self.streams = {fds[1]: "stdout", fds[2]: "stderr"}
+        self.streams = {fds.pop("stdout_pipe"): "stdout", fds.pop("stderr_pipe"): "stderr"}
+        for fd in fds.values():  # what a client measures with, and its proxy's two
+            os.close(fd)
         self.assembler = wire.Assembler(adopted)
         self.ended: set[int] = set()  # descriptors at their end
 
@@ -223,8 +217,7 @@ class Session:
     def reset(self, keep_files: bool = False) -> None:
         self.close()
         body = struct.pack("<QB", self.id, int(keep_files))
-        _, fds = self.keeper.call(wire.RESET, body)
-        self.take(fds)
+        self.take(wire.opened(*self.keeper.call(wire.RESET, body)).fds)
 
     def freeze(self, frozen: bool = True) -> None:
         self.keeper.call(wire.FREEZE, struct.pack("<QB", self.id, int(frozen)))

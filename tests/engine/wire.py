@@ -16,8 +16,9 @@ MAX_FRAME = 64 * 1024
 MAX_TOGETHER = 16  # frames in a datagram of a worker
 MAX_PAYLOAD = MAX_FRAME - HEADER.size
 
-SETUP, EXECUTE, INPUT, RESUME, CAPTURED = 1, 2, 3, 4, 5
+SETUP, EXECUTE, INPUT, RESUME, CAPTURED, PACKAGE_REPLY = 1, 2, 3, 4, 5, 6
 READY, RESULT, ERROR, NOTE, INPUT_REQUEST, STACK, FINISHED, PAINTED, LINE = range(64, 73)
+PACKAGE_REQUEST, START_FAILED = 73, 74
 CLAIMS = ("ok", "exception", "policy", "interrupted")
 
 # The most bytes of a whole message; one frame for every type that is not named.
@@ -25,6 +26,7 @@ MAX_MESSAGE = {
     SETUP: 1 << 20,
     EXECUTE: 16 << 20,
     INPUT: 1 << 20,
+    PACKAGE_REPLY: 1 << 20,
     RESULT: 32 << 20,
     ERROR: 1 << 20,
     NOTE: 4096,
@@ -37,6 +39,18 @@ VARIANTS = {"bare": 0, "loaded": 1, "seeded": 2}
 LIFETIMES = {"session": 0, "one_shot": 1, "service": 2}
 POLICIES = {"native": 0, "restricted": 1, "smolagents": 2}
 SOURCES = ("warm", "forked", "built")
+LEVELS = ("full", "container")
+ROLES = (
+    "session_socket",
+    "stdout_pipe",
+    "stderr_pipe",
+    "cpu_meter",
+    "memory_meter",
+    "egress_log",
+    "egress_counters",
+    "framebuffer",
+    "screen_helper",
+)
 CAUSES = ("exited", "signalled", "oom", "timeout", "killed")
 CODES = (
     "invalid_argument",
@@ -102,13 +116,16 @@ def blob(data: bytes | str) -> bytes:
 
 
 def rules(network: Sequence[str]) -> bytes:
-    """The hosts a session may reach."""
-    return struct.pack("<I", len(network)) + b"".join(blob(rule) for rule in network)
+    """The hosts a session may reach; none = it has no network."""
+    if not network:
+        return b"\0"
+    listed = struct.pack("<BI", 1, len(network)) + b"".join(blob(rule) for rule in network)
+    return listed + struct.pack("<BH", 0, 0)
 
 
 def unadorned() -> bytes:
     """The end of a create that asks for nothing but its limits."""
-    return rules(()) + display() + blob("")
+    return rules(()) + display() + blob("") + bytes([POLICIES["native"]])
 
 
 def environment(variables: dict[str, str] | None) -> bytes:
@@ -143,12 +160,14 @@ def setup_payload(
     seed: int | None = None,
     policy: int = 0,
     imports: tuple[str, ...] = (),
+    packages_first: bool = False,
 ) -> bytes:
     return (
         environment(env)
         + struct.pack("<BQ", int(seed is not None), seed or 0)
         + struct.pack("<BH", policy, len(imports))
         + b"".join(blob(name) for name in imports)
+        + struct.pack("<B", packages_first)
     )
 
 
@@ -169,6 +188,13 @@ def execute_payload(
         + environment(env)
         + struct.pack("<QII", result_limit, render_ms, line_ms)
     )
+
+
+def package_reply_payload(
+    added: Sequence[str] = (), code: str = "", detail: str = "", remedy: str = ""
+) -> bytes:
+    listed = struct.pack("<H", len(added)) + b"".join(blob(pin) for pin in added)
+    return listed + blob(code) + blob(detail) + blob(remedy)
 
 
 @dataclass
@@ -210,6 +236,79 @@ class Reader:
 
 
 @dataclass
+class Opened:
+    """The reply to create, reset and attach; the descriptors by what they are."""
+
+    session: int
+    source: str
+    overdue: int
+    fds: dict[str, int]
+
+
+def opened(reader: Reader, fds: list[int]) -> Opened:
+    session, source = reader.number("Q"), reader.choice(SOURCES)
+    overdue = reader.number("Q")
+    return Opened(session, source, overdue, roles(reader, fds))
+
+
+def roles(reader: Reader, fds: list[int]) -> dict[str, int]:
+    names = [reader.choice(ROLES) for _ in range(reader.number("B"))]
+    if len(set(names)) != len(names) or len(names) != len(fds):
+        raise ProtocolError(f"{len(fds)} descriptors named {names}")
+    return dict(zip(names, fds, strict=True))
+
+
+def keeper_info(reader: Reader) -> dict[str, Any]:
+    def u32() -> int:
+        return reader.number("I")
+
+    def u64() -> int:
+        return reader.number("Q")
+
+    def i32() -> int:
+        return reader.number("i")
+
+    def texts() -> list[str]:
+        return [reader.text() for _ in range(reader.number("H"))]
+
+    info: dict[str, Any] = {"instance": reader.text(), "python": reader.text()}
+    info["isolation"] = {
+        "level": reader.choice(LEVELS),
+        "floor": reader.choice(LEVELS),
+        "lost": texts(),
+        "privileged": bool(reader.number("B")),
+        "cgroups": reader.text(),
+        "limits_level": reader.choice(("enforced", "best_effort")),
+        "best_effort": texts(),
+        **{name: reader.text() for name in ("memory", "processes", "cpu")},
+        "landlock_abi": u32(),
+    }
+    info["egress"] = {"on": bool(reader.number("B")), "proxies": u32()}
+    info |= {name: u32() for name in ("sessions", "capacity", "shells")}
+    info["pools"] = {name: u32() for name in ("bare", "loaded", "seeded", "empty", "recycled")}
+    info |= {name: i32() for name in ("keeper", "front", "builder", "foundation")}
+    info["front_restarts"] = u64()
+    info["encoders"] = {"running": u32(), "cpu_us": u64()}
+    info["zygotes"] = [
+        {
+            "variant": reader.choice(tuple(VARIANTS)),
+            "environment": reader.text(),
+            "policy": reader.choice(("native", "restricted", "smolagents")),
+            "pid": i32(),
+            "warm": bool(reader.number("B")),
+            "forks": u64(),
+            "alive": u32(),
+        }
+        for _ in range(reader.number("H"))
+    ]
+    info["environments"] = [
+        {"name": reader.text(), "preload": texts()} for _ in range(reader.number("H"))
+    ]
+    reader.end()
+    return info
+
+
+@dataclass
 class Frame:
     kind: int
     flags: int
@@ -239,7 +338,7 @@ def _first_frame(datagram: bytes) -> Frame:
         raise ProtocolError("not a frame")
     if length > len(datagram) - HEADER.size:
         raise ProtocolError("a frame lies about its length")
-    if not READY <= kind <= LINE:
+    if not READY <= kind <= PACKAGE_REQUEST:
         raise ProtocolError("a frame of a type that no worker sends")
     return Frame(kind, flags, execution, sequence, datagram[HEADER.size : HEADER.size + length])
 
@@ -345,6 +444,8 @@ def decode_message(message: Message) -> Message:
     elif message.kind == STACK:
         body = {"text": message.payload.decode("utf-8", "replace")}  # may be cut anywhere
         reader.at = len(message.payload)
+    elif message.kind == PACKAGE_REQUEST:
+        body = {"packages": [reader.text() for _ in range(reader.number("H"))]}
     elif message.kind == LINE:
         body = {"number": reader.number("I")}
     elif message.kind != PAINTED:  # which is empty

@@ -65,7 +65,7 @@ def test_sessions_that_are_dead_or_being_made_count_too(full: keepers.Process) -
         made = []
         for number in numbers:
             reader, fds = control.finish(number)
-            made.append(client.Session(control, reader.number("Q"), fds))
+            made.append(client.Session(control, client.wire.opened(reader, fds)))
         for session in (dead, *made):
             session.end()
     full.wait_same(before)

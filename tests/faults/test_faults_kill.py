@@ -243,7 +243,7 @@ def test_a_zygote_killed_with_a_request_in_hand_gives_a_typed_refusal_or_a_sessi
 
     try:
         reader, fds = control.finish(number)
-        session = client.Session(control, reader.number("Q"), fds)
+        session = client.Session(control, client.wire.opened(reader, fds))
         assert session.run("1 + 1").texts == ["2"]
         session.end()
     except client.KeeperError as error:
@@ -344,7 +344,7 @@ def test_builders_killed_under_load_cost_at_most_typed_refusals(
         for number in numbers:
             try:
                 reader, fds = control.finish(number)
-                session = client.Session(control, reader.number("Q"), fds)
+                session = client.Session(control, client.wire.opened(reader, fds))
                 assert session.run("6 * 7").texts == ["42"]
                 session.end()
                 outcomes.append("ok")
@@ -374,7 +374,7 @@ def test_a_killed_foundation_ends_all_sessions_and_everything_starts_anew(
     for number in numbers:
         with contextlib.suppress(client.KeeperError):
             reader, fds = control.finish(number)
-            sessions.append(client.Session(control, reader.number("Q"), fds))
+            sessions.append(client.Session(control, client.wire.opened(reader, fds)))
     for session in sessions:
         session.end()
     keeper.wait_full()

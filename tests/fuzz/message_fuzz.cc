@@ -64,6 +64,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     }
     case Type::input_request: check<InputRequest>(payload); break;
+    case Type::package_request: {
+      const PackageRequest request = check<PackageRequest>(payload);
+      require(request.packages.size() <= kMaxPackages, "the packages are bounded");
+      break;
+    }
+    case Type::package_reply: check<PackageReply>(payload); break;
     case Type::finished: check<Finished>(payload); break;
     case Type::line: check<Line>(payload); break;
     default: (void)is_utf8(payload); break;

@@ -220,6 +220,8 @@ def test_the_index_is_for_installations_alone(index: Index, shop: Shop) -> None:
     assert len(index.asked) == asked
     marked = {"code": "1", "network": {"allow": ["!index", rule]}}
     server.post("/v1/run", marked).is_problem(422)
+    for field in ({"index": True}, {"gateway_port": 80}):
+        server.post("/v1/run", {"code": "1", "network": {"allow": [rule], **field}}).is_problem(422)
     server.end()
 
 
