@@ -2,6 +2,7 @@
 #include "api/fields.h"
 
 #include <cmath>
+#include <stdexcept>
 
 #include "api/text.h"
 
@@ -111,9 +112,61 @@ std::variant<json::object, Problem> parse_object(const std::string& text, EmptyB
 }
 
 const json::value* Fields::find(const char* name) {
-  known_.insert(name);
+  taken_.insert(name);
   const json::value* value = object_.if_contains(name);
   return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+const Field& Fields::described(const char* name, FieldType type) const {
+  for (const Schema* schema : schemas_)
+    if (const Field* field = schema->find(name); field != nullptr && field->type == type)
+      return *field;
+  throw std::logic_error("no table has the field " + full_name(name));
+}
+
+std::set<std::string, std::less<>> Fields::known() const {
+  std::set<std::string, std::less<>> names = taken_;
+  for (const Schema* schema : schemas_)
+    for (const Field& field : schema->fields) names.emplace(field.name);
+  return names;
+}
+
+std::optional<std::string> Fields::text(const char* name) {
+  return text(name, described(name, FieldType::text).most);
+}
+
+std::optional<double> Fields::number(const char* name) {
+  const Field& field = described(name, FieldType::number);
+  return number(name, field.low, field.high);
+}
+
+std::optional<std::uint64_t> Fields::whole(const char* name) {
+  const Field& field = described(name, FieldType::whole);
+  return whole(name, field.least, field.most);
+}
+
+std::optional<std::string> Fields::choice(const char* name) {
+  const Field& field = described(name, FieldType::choice);
+  return choice(name, {field.words.begin(), field.words.end()});
+}
+
+std::vector<std::string> Fields::list(const char* name, const std::string& example) {
+  const Field& field = described(name, FieldType::texts);
+  std::vector<std::string> out;
+  const json::array* given = array(name);
+  if (given == nullptr) return out;
+  if (given->size() > field.most) {
+    fail(name, "it names more than " + std::to_string(field.most), "name fewer");
+    return out;
+  }
+  for (const json::value& one : *given) {
+    if (!one.is_string() || one.as_string().size() > field.text_bytes) {
+      fail(name, "it is not a list of names", "send it like " + example);
+      return out;
+    }
+    out.emplace_back(one.as_string());
+  }
+  return out;
 }
 
 void Fields::fail(const char* name, const std::string& why, const std::string& remedy) {
@@ -216,10 +269,11 @@ std::optional<std::string> Fields::choice(const char* name, const std::vector<st
 
 std::optional<Problem> Fields::problem() {
   if (problem_) return problem_;
+  const std::set<std::string, std::less<>> all = known();
   for (const auto& [key, value] : object_)
-    if (!known_.contains(std::string_view(key))) {
+    if (!all.contains(std::string_view(key))) {
       std::string list;
-      for (const std::string& one : known_) list += (list.empty() ? "" : ", ") + one;
+      for (const std::string& one : all) list += (list.empty() ? "" : ", ") + one;
       problem_ = bad_field(full_name(shown(key)), "there is no such field",
                            "remove it or correct its name; known here: " + list);
       return problem_;

@@ -13,8 +13,10 @@
 #include <set>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "api/problem.h"
+#include "api/schema.h"
 
 namespace vitrine::api {
 
@@ -25,11 +27,23 @@ enum class EmptyBody { is_object, is_error };
 std::variant<json::object, Problem> parse_object(const std::string& text, EmptyBody empty);
 
 // Takes fields out of an object; the first mistake is kept. Ask problem() after the last field.
+//
+// What a field may be is in the tables of api/schemas.h: name the table with use(), then take fields by
+// their names alone. Taking one that no table has is a mistake of ours, and throws std::logic_error.
 class Fields {
  public:
   Fields(const json::object& object, std::string prefix = "")
       : object_(object), prefix_(std::move(prefix)) {}
 
+  // The fields of this table are known from now on; an object may have those of several.
+  void use(const Schema& schema) { schemas_.push_back(&schema); }
+  std::optional<std::string> text(const char* name);
+  std::optional<double> number(const char* name);
+  std::optional<std::uint64_t> whole(const char* name);
+  std::optional<std::string> choice(const char* name);
+  std::vector<std::string> list(const char* name, const std::string& example);
+
+  // For bounds that are not known before the server runs.
   std::optional<std::string> text(const char* name, std::size_t limit);
   std::optional<double> number(const char* name, double least, double most);
   std::optional<std::uint64_t> whole(const char* name, std::uint64_t least, std::uint64_t most);
@@ -52,10 +66,13 @@ class Fields {
 
  private:
   const json::value* find(const char* name);
+  const Field& described(const char* name, FieldType type) const;
+  std::set<std::string, std::less<>> known() const;
 
   const json::object& object_;
   std::string prefix_;
-  std::set<std::string, std::less<>> known_;
+  std::vector<const Schema*> schemas_;
+  std::set<std::string, std::less<>> taken_;
   std::optional<Problem> problem_;
 };
 

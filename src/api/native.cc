@@ -11,6 +11,7 @@
 #include "api/provision.h"
 #include "api/render.h"
 #include "api/request_parts.h"
+#include "api/schemas.h"
 #include "api/text.h"
 
 namespace vitrine::api {
@@ -330,7 +331,8 @@ Task<void> Native::reset(Exchange& exchange) {
   std::optional<json::object> body = co_await read_body(exchange, EmptyBody::is_object);
   if (!body) co_return;
   Fields fields(*body);
-  const bool keep = fields.choice("files", {"keep", "wipe"}).value_or("wipe") == "keep";
+  fields.use(kReset);
+  const bool keep = fields.choice("files").value_or("wipe") == "keep";
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   Status done = co_await registry.reset(session, keep ? Files::keep : Files::wipe);
   if (!done && done.error().code == Code::not_found)

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 
+#include "api/schemas.h"
 #include "api/text.h"
 #include "model/environment.h"
 #include "wire/messages.h"
@@ -13,10 +14,6 @@ namespace vitrine::api {
 
 namespace {
 
-constexpr std::size_t kMaxCode = 8u << 20;
-constexpr std::size_t kMaxStdin = 4u << 20;
-constexpr std::size_t kMaxNames = 100;  // of packages or modules
-constexpr std::size_t kMaxName = 1000;  // what is longer is no name, whoever reads it
 constexpr std::size_t kProxyVariables = 8;
 
 std::chrono::milliseconds milliseconds(double seconds) {
@@ -27,15 +24,15 @@ void read_limits(Fields& outer, Limits& limits) {
   const json::object* object = outer.object("limits");
   if (object == nullptr) return;
   Fields fields(*object, "limits.");
-  if (auto v = fields.whole("memory_mb", 16, 1 << 20)) limits.memory_bytes = *v << 20;
-  if (auto v = fields.number("cpus", 0.01, 1024))
+  fields.use(kLimits);
+  if (auto v = fields.whole("memory_mb")) limits.memory_bytes = *v << 20;
+  if (auto v = fields.number("cpus"))
     limits.cpu_permille = static_cast<std::uint32_t>(*v * 1000 + 0.5);
-  if (auto v = fields.whole("processes", 4, 32'768))
-    limits.processes = static_cast<std::uint32_t>(*v);
-  if (auto v = fields.whole("disk_mb", 1, 1 << 20)) limits.disk_bytes = *v << 20;
-  if (auto v = fields.whole("output_kb", 1, 64 * 1024)) limits.output_bytes = *v << 10;
-  if (auto v = fields.number("exec_timeout_s", 0.001, 86'400)) limits.exec_time = milliseconds(*v);
-  if (auto v = fields.number("idle_timeout_s", 1, 30 * 86'400)) limits.idle_time = milliseconds(*v);
+  if (auto v = fields.whole("processes")) limits.processes = static_cast<std::uint32_t>(*v);
+  if (auto v = fields.whole("disk_mb")) limits.disk_bytes = *v << 20;
+  if (auto v = fields.whole("output_kb")) limits.output_bytes = *v << 10;
+  if (auto v = fields.number("exec_timeout_s")) limits.exec_time = milliseconds(*v);
+  if (auto v = fields.number("idle_timeout_s")) limits.idle_time = milliseconds(*v);
   if (auto problem = fields.problem()) outer.adopt(std::move(*problem));
 }
 
@@ -43,10 +40,9 @@ void read_display(Fields& outer, Geometry& geometry) {
   const json::object* object = outer.object("display");
   if (object == nullptr) return;
   Fields fields(*object, "display.");
-  if (auto v = fields.whole("width", kLeastScreen, kMostScreen))
-    geometry.width = static_cast<std::uint32_t>(*v);
-  if (auto v = fields.whole("height", kLeastScreen, kMostScreen))
-    geometry.height = static_cast<std::uint32_t>(*v);
+  fields.use(kDisplay);
+  if (auto v = fields.whole("width")) geometry.width = static_cast<std::uint32_t>(*v);
+  if (auto v = fields.whole("height")) geometry.height = static_cast<std::uint32_t>(*v);
   if (auto problem = fields.problem()) outer.adopt(std::move(*problem));
 }
 
@@ -63,29 +59,11 @@ void read_environment(Fields& fields, std::map<std::string, std::string>& enviro
   environment = std::move(*given);
 }
 
-std::vector<std::string> names(Fields& fields, const char* field) {
-  std::vector<std::string> out;
-  const json::array* list = fields.array(field);
-  if (list == nullptr) return out;
-  if (list->size() > kMaxNames) {
-    fields.fail(field, "it names more than 100", "name fewer");
-    return out;
-  }
-  for (const json::value& one : *list) {
-    if (!one.is_string() || one.as_string().size() > kMaxName) {
-      fields.fail(field, "it is not a list of names",
-                  "send it like [\"polars==1.*\", \"humanize\"]");
-      return out;
-    }
-    out.emplace_back(one.as_string());
-  }
-  return out;
-}
-
 void read_network(Fields& outer, session::SessionSpec& spec) {
   const json::object* object = outer.object("network");
   if (object == nullptr) return;
   Fields fields(*object, "network.");
+  fields.use(kNetwork);
   Network network;
   const json::array* rules = fields.array("allow");
   if (rules == nullptr) {
@@ -111,8 +89,9 @@ void read_network(Fields& outer, session::SessionSpec& spec) {
 }  // namespace
 
 void read_packages(Fields& fields, session::SessionSpec& spec) {
-  spec.packages = names(fields, "packages");
-  spec.imports = names(fields, "imports");
+  fields.use(kPackages);
+  spec.packages = fields.list("packages", R"(["polars==1.*", "humanize"])");
+  spec.imports = fields.list("imports", R"(["cv2", "matplotlib.pyplot"])");
   for (const std::string& name : spec.imports)
     if (spec.policy != Policy::native && !wire::is_module_name(name))
       fields.fail("imports", "it holds something that is no module's name",
@@ -121,16 +100,15 @@ void read_packages(Fields& fields, session::SessionSpec& spec) {
 }
 
 void read_session(Fields& fields, session::SessionSpec& spec) {
-  spec.name = fields.text("name", 200).value_or("");
-  fields.choice("isolation", {"process"});
-  if (auto policy =
-          fields.choice("policy", {"native", "restricted", "restrictedpython", "smolagents"}))
-    spec.policy = *policy_from(*policy);
+  fields.use(kSession);
+  spec.name = fields.text("name").value_or("");
+  fields.choice("isolation");
+  if (auto policy = fields.choice("policy")) spec.policy = *policy_from(*policy);
   read_packages(fields, spec);
-  spec.environment = fields.text("environment", 64).value_or("");
+  spec.environment = fields.text("environment").value_or("");
   if (spec.environment == kPlainEnvironment) spec.environment.clear();
   read_environment(fields, spec.env);
-  if (auto seed = fields.whole("seed", 0, (1ull << 63) - 1)) {
+  if (auto seed = fields.whole("seed")) {
     spec.seed = seed;
     spec.variant = Variant::seeded;
   }
@@ -145,11 +123,11 @@ void read_strip(Fields& fields, std::optional<FilmstripOptions>& strip) {
   const json::object* wish = fields.object("capture");
   if (wish == nullptr) return;
   Fields inner(*wish, "capture.");
+  inner.use(kCapture);
   strip.emplace();
-  if (auto every = inner.whole("every_ms", 20, 60'000))
-    strip->every = std::chrono::milliseconds(*every);
+  if (auto every = inner.whole("every_ms")) strip->every = std::chrono::milliseconds(*every);
   const bool on_change = inner.flag("on_change").value_or(false);
-  strip->most = static_cast<std::uint32_t>(inner.whole("max", 1, 100).value_or(20));
+  strip->most = static_cast<std::uint32_t>(inner.whole("max").value_or(20));
   if (!inner.failed() && strip->every.has_value() == on_change)
     inner.fail("every_ms", "exactly one of every_ms and on_change is needed",
                "send {\"every_ms\": 200} or {\"on_change\": true}");
@@ -159,20 +137,19 @@ void read_strip(Fields& fields, std::optional<FilmstripOptions>& strip) {
 }  // namespace
 
 void read_exec(Fields& fields, ExecRequest& request) {
-  auto code = fields.text("code", kMaxCode);
+  fields.use(kExec);
+  auto code = fields.text("code");
   if (!code) fields.fail("code", "it is missing", "send the Python code as a string in \"code\"");
   else request.code = std::move(*code);
-  if (auto seconds = fields.number("timeout_s", 0.001, 86'400))
-    request.timeout = milliseconds(*seconds);
-  request.stdin_text = fields.text("stdin", kMaxStdin);
+  if (auto seconds = fields.number("timeout_s")) request.timeout = milliseconds(*seconds);
+  request.stdin_text = fields.text("stdin");
   read_environment(fields, request.env);
   request.capture_screenshot = fields.flag("capture_screenshot").value_or(false);
   read_strip(fields, request.strip);
-  if (auto seconds = fields.number("render_timeout", 0, 60))
+  if (auto seconds = fields.number("render_timeout"))
     request.render_timeout = milliseconds(*seconds);
-  if (auto seconds = fields.number("display_time", 0, 3600))
-    request.display_time = milliseconds(*seconds);
-  if (auto wish = fields.choice("on_disconnect", {"interrupt", "continue"}))
+  if (auto seconds = fields.number("display_time")) request.display_time = milliseconds(*seconds);
+  if (auto wish = fields.choice("on_disconnect"))
     request.on_disconnect =
         *wish == "continue" ? OnDisconnect::keep_going : OnDisconnect::interrupt;
 }

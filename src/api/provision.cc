@@ -5,6 +5,7 @@
 
 #include "api/native_requests.h"
 #include "api/request_parts.h"
+#include "api/schemas.h"
 
 namespace vitrine::api {
 
@@ -220,7 +221,8 @@ Task<void> prune(Exchange& exchange, Provisioner& packages) {
   std::optional<json::object> body = co_await small_body(exchange);
   if (!body) co_return;
   Fields fields(*body);
-  const std::uint64_t keep = fields.whole("keep_mb", 0, 1 << 30).value_or(0) << 20;
+  fields.use(kPrune);
+  const std::uint64_t keep = fields.whole("keep_mb").value_or(0) << 20;
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   const std::uint64_t before = packages.layers().bytes();
   const std::size_t removed = packages.prune(keep);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/request_parts.h"
+#include "api/schemas.h"
 #include "api/send_file.h"
 
 namespace vitrine::api {
@@ -16,7 +17,6 @@ using Film = std::shared_ptr<Recording>;
 namespace {
 
 constexpr std::size_t kMaxBody = 64 * 1024;
-constexpr std::uint64_t kMaxSeconds = 3600;
 constexpr std::uint64_t kMaxMb = 1024;
 
 struct RecordingRoutes {
@@ -159,15 +159,14 @@ json::object recording_object(const Recording& one, const session::Recordings& r
 display::RecordingOptions read_wish(Fields& fields, const session::Recordings& recordings) {
   const std::uint64_t most_mb =
       std::clamp<std::uint64_t>(recordings.limits().kept_bytes >> 20, 1, kMaxMb);
+  fields.use(kRecording);
   display::RecordingOptions wish;
-  const std::string format =
-      fields.choice("format", {"mp4", "webm", "gif", "apng"}).value_or("mp4");
+  const std::string format = fields.choice("format").value_or("mp4");
   for (const auto known :
        {encoder::Format::mp4, encoder::Format::webm, encoder::Format::apng, encoder::Format::gif})
     if (encoder::to_string(known) == format) wish.format = known;
-  wish.fps = static_cast<std::uint32_t>(fields.whole("fps", 1, encoder::kMaxFps).value_or(15));
-  wish.max_seconds =
-      static_cast<std::uint32_t>(fields.whole("max_seconds", 1, kMaxSeconds).value_or(300));
+  wish.fps = static_cast<std::uint32_t>(fields.whole("fps").value_or(15));
+  wish.max_seconds = static_cast<std::uint32_t>(fields.whole("max_seconds").value_or(300));
   const std::uint64_t otherwise = std::min<std::uint64_t>(64, most_mb);
   wish.max_bytes = fields.whole("max_mb", 1, most_mb).value_or(otherwise) << 20;
   return wish;
