@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from answer_schemas import Description
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("VITRINE_BUILD", ROOT / "build" / "dev")).resolve()
 IMAGE = Path(os.environ.get("VITRINE_IMAGE", ROOT / "build" / "image")).resolve()
@@ -27,6 +29,7 @@ SAFETY = 60.0  # seconds until a test is given up; nothing is expected to take t
 PROBLEM_FIELDS = {"type", "title", "status", "code", "detail", "remedy"}
 
 _count = 0
+_description: Description | None = None
 
 
 def until(condition: Callable[[], Any], seconds: float = SAFETY) -> Any:
@@ -183,10 +186,32 @@ class Server:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 connection.request(method, path, body, headers)
             response = connection.getresponse()
-            return Answer(response.status, response.headers, response.read())
+            answer = Answer(response.status, response.headers, response.read())
         finally:
             if over is None:
                 connection.close()
+        self.check(method, path, answer)
+        return answer
+
+    def check(self, method: str, path: str, answer: Answer) -> None:
+        """Every answer is as /openapi.json says."""
+        global _description
+        content = (answer.headers["Content-Type"] or "").partition(";")[0]
+        if content not in ("application/json", "application/problem+json"):
+            return
+        if _description is None:
+            connection = self.connection()
+            connection.request("GET", "/openapi.json", headers=self.authorised())
+            described = connection.getresponse()
+            document = described.read()
+            connection.close()
+            if described.status != 200:
+                return  # a server that is closed to us
+            _description = Description(json.loads(document))
+        schema = _description.schema_of(method, path, answer.status, content)
+        if schema is not None:
+            mistakes = _description.mistakes(answer.json, schema)
+            assert not mistakes, f"{method} {path} is not as described: {mistakes}"
 
     def get(self, path: str, **more: Any) -> Answer:
         return self.call("GET", path, **more)

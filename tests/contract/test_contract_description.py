@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answer_schemas import Description
 from served import Server, Session, parse_answer
 
 ROUTES = {
@@ -158,6 +159,66 @@ def test_an_execution_is_as_its_schema_says(server: Server, session: Session) ->
 
     assert set(schema["required"]) <= execution.keys()
     assert execution["outcome"] in schema["properties"]["outcome"]["enum"]
+
+
+def references(value: Any) -> set[str]:
+    if isinstance(value, list):
+        return {one for item in value for one in references(item)}
+    if not isinstance(value, dict):
+        return set()
+    own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+    return own | {one for item in value.values() for one in references(item)}
+
+
+def test_every_schema_that_is_named_is_there(server: Server) -> None:
+    description = described(server)
+
+    named = {one.removeprefix("#/components/schemas/") for one in references(description)}
+    assert named == description["components"]["schemas"].keys()
+
+
+def test_every_native_route_describes_its_body_and_its_answer(server: Server) -> None:
+    paths = described(server)["paths"]
+
+    for path, item in paths.items():
+        if not path.startswith("/v1/"):
+            continue
+        for method, operation in item.items():
+            success = [status for status in operation["responses"] if status[0] == "2"]
+            assert len(success) == 1, (method, path)
+            problem = operation["responses"]["default"]["content"]
+            assert list(problem) == ["application/problem+json"]
+    for path, schema in {
+        "/v1/run": "Run",
+        "/v1/sessions": "Session",
+        "/v1/sessions/{id}/exec": "Exec",
+        "/v1/sessions/{id}/input": "Input",
+        "/v1/sessions/{id}/packages": "Packages",
+        "/v1/sessions/{id}/reset": "Reset",
+    }.items():
+        body = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        assert body == {"$ref": f"#/components/schemas/{schema}"}
+
+
+def test_a_limit_is_refused_exactly_outside_its_described_range(server: Server) -> None:
+    limits = described(server)["components"]["schemas"]["Limits"]["properties"]
+    assert len(limits) == 7
+
+    for name, limit in limits.items():
+        server.post("/v1/sessions", {"limits": {name: limit["maximum"] + 1}}).is_problem(422)
+        server.post("/v1/sessions", {"limits": {name: limit["minimum"] / 2}}).is_problem(422)
+        # The bound itself is a number that is accepted; another mistake keeps it from being used.
+        problem = server.post("/v1/sessions", {"limits": {name: limit["minimum"]}, "nonsense": 1})
+        assert "nonsense" in problem.is_problem(422).json["detail"]
+
+
+def test_an_answer_that_is_not_as_described_is_seen(server: Server) -> None:
+    description = Description(described(server))
+    schema = description.document["components"]["schemas"]["Stack"]
+
+    assert description.mistakes({"running": False, "execution": None, "stack": ""}, schema) == []
+    assert description.mistakes({"running": 0, "execution": None, "stack": ""}, schema)
+    assert description.mistakes({"running": False, "stack": ""}, schema)
 
 
 SAMPLE = re.compile(
