@@ -206,17 +206,21 @@ const Schema kIsolation{
     .fields = {required(choice("level", {"full", "container"}, "", "")),
                required(choice("floor", {"full", "container"}, "", "the least that is allowed")),
                strings("lost", "what the level has less than `full`"), yes_or_no("privileged", ""),
-               id("cgroups", ""), id("memory", "what enforces the limit"), id("processes", ""),
-               id("cpu", ""), count("landlock_abi", "")}};
+               id("cgroups", ""),
+               required(choice("limits_level", {"enforced", "best_effort"}, "", "")),
+               strings("best_effort", "limits that are not enforced over all processes"),
+               id("memory", "what enforces the limit"), id("processes", ""), id("cpu", ""),
+               count("landlock_abi", "")}};
 const Schema kPools{.name = "Pools",
                     .kind = kAnswer,
                     .fields = {count("bare", ""), count("loaded", ""), count("seeded", ""),
                                count("empty", ""), count("recycled", "")}};
-const Schema kZygote{.name = "Zygote",
-                     .kind = kAnswer,
-                     .fields = {required(choice("variant", {"bare", "loaded", "seeded"}, "", "")),
-                                id("environment", ""), count("pid", ""), yes_or_no("warm", ""),
-                                count("forks", ""), count("alive", "workers")}};
+const Schema kZygote{
+    .name = "Zygote",
+    .kind = kAnswer,
+    .fields = {required(choice("variant", {"bare", "loaded", "seeded"}, "", "")),
+               id("environment", ""), id("policy", ""), count("pid", ""), yes_or_no("warm", ""),
+               count("forks", ""), count("alive", "workers")}};
 const Schema kEnvironment{.name = "Environment",
                           .kind = kAnswer,
                           .fields = {id("name", ""), texts("variants", 0, 0, 0, ""),
@@ -252,9 +256,10 @@ const Schema kInfo{
                id("policy", "of sessions that name none"), strings("policies", ""),
                required(object("limits", &kLimitsView, "", "the defaults")),
                object("processes", &kProcesses, "", ""), text("python", 0, "", ""),
-               object("isolation", &kIsolation, "", ""), object("egress", &kEgress, "", ""),
-               object("pools", &kPools, "", ""), list("zygotes", &kZygote, ""),
-               list("environments", &kEnvironment, "")}};
+               object("isolation", &kIsolation, "", ""),
+               whole("capacity", 0, 0, "", "sessions that may exist at once"),
+               object("egress", &kEgress, "", ""), object("pools", &kPools, "", ""),
+               list("zygotes", &kZygote, ""), list("environments", &kEnvironment, "")}};
 const Schema kProblem{
     .name = "Problem",
     .kind = kAnswer,

@@ -24,7 +24,7 @@ def ask(keeper: Keeper, count: int) -> list[int]:
 
 def take(keeper: Keeper, number: int) -> Session:
     reader, fds = keeper.finish(number)
-    return Session(keeper, reader.number("Q"), fds)
+    return Session(keeper, wire.opened(reader, fds))
 
 
 @only_root
