@@ -194,7 +194,7 @@ TEST(ControlRequest, IsRefusedWithAnUnknownVariantLifetimeOrFiles) {
   EXPECT_FALSE(decode_request(create));
   create[5] = 0;
   EXPECT_TRUE(decode_request(create));
-  create[6] = 2;
+  create[6] = 3;
   EXPECT_FALSE(decode_request(create));
   reset.back() = 2;
   EXPECT_FALSE(decode_request(reset));
@@ -223,7 +223,8 @@ TEST(ControlRequest, DoesNotMixUpTheNamesOfFiles) {
 TEST(ControlRequest, IsRefusedWithATimeThatIsNoTime) {
   std::string create = encode_request(1, Create{.limits = kLimits});
 
-  create[create.size() - 14] = '\xFF';  // the high byte of idle_time; rules and the display follow
+  // The high byte of idle_time: rules, display, environment and policy follow.
+  create[create.size() - 18] = '\xFF';
 
   EXPECT_FALSE(decode_request(create));
 }
