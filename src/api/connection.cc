@@ -184,7 +184,9 @@ Task<Result<std::string>> Connection::body_part() {
                     .remedy = "send the request again"};
   if (body_bytes_ == 0) body_began_ = std::chrono::steady_clock::now();
   for (;;) {
-    std::string part(kPart, '\0');
+    // Most bodies are far smaller than a part may be, and say so.
+    const auto left = parser_->content_length_remaining();
+    std::string part(left ? std::min<std::uint64_t>(kPart, *left) : kPart, '\0');
     auto& body = parser_->get().body();
     body.data = part.data();
     body.size = part.size();

@@ -59,8 +59,9 @@ class OutputPipe {
   // Only what is there now: a child that floods for ever must not hold up the end.
   void drain(const std::function<void(std::string_view)>& take) {
     int left = 0;
-    if (::ioctl(pipe_.get(), FIONREAD, &left) != 0) return;
-    std::string buffer(kReadSize, '\0');
+    if (::ioctl(pipe_.get(), FIONREAD, &left) != 0 || left <= 0)
+      return;  // as after most executions
+    std::string buffer(std::min(kReadSize, static_cast<std::size_t>(left)), '\0');
     while (left > 0) {
       const ssize_t got = ::read(pipe_.get(), buffer.data(),
                                  std::min(buffer.size(), static_cast<std::size_t>(left)));

@@ -3,15 +3,35 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <ctime>
 
 namespace vitrine::session {
 
+namespace {
+
+// The kernel's randomness, asked for in portions: ids are made for every request. No byte is used twice.
+std::array<unsigned char, 16> random_bytes() {
+  static std::array<unsigned char, 256> portion;  // as much as one call gives without interruption
+  static std::size_t used = portion.size();
+  if (used == portion.size()) {
+    while (::getrandom(portion.data(), portion.size(), 0) != static_cast<ssize_t>(portion.size())) {
+    }
+    used = 0;
+  }
+  std::array<unsigned char, 16> bytes;
+  std::copy_n(portion.begin() + static_cast<std::ptrdiff_t>(used), bytes.size(), bytes.begin());
+  std::fill_n(portion.begin() + static_cast<std::ptrdiff_t>(used), bytes.size(), 0);
+  used += bytes.size();
+  return bytes;
+}
+
+}  // namespace
+
 std::string new_id() {
-  std::array<unsigned char, 16> random{};
-  (void)!::getrandom(random.data(), random.size(), 0);
+  const std::array<unsigned char, 16> random = random_bytes();
   std::string id;
   for (unsigned char byte : random) {
     id += "0123456789abcdef"[byte >> 4];
