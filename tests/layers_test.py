@@ -23,6 +23,8 @@ HELPERS = ["screen", "encoder"]
 ALONE = ["init"]
 # The network proxy of a session: hostile bytes, no privilege.
 PROXY = ["egress"]
+# Fakes that the front's tests stand on; only tests include them, and no program links them.
+TESTING = ["testing"]
 
 # layer -> the layers it may include, besides itself
 ALLOWED = {
@@ -32,9 +34,11 @@ ALLOWED = {
     **{layer: set(SHARED) for layer in HELPERS},
     **{layer: set() for layer in ALONE},
     **{layer: set(SHARED) for layer in PROXY},
+    **{layer: set(SHARED + FRONT) for layer in TESTING},
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
+STOPS_CLOCK = re.compile(r"\bstopped_at\b")
 SOURCES = {".h", ".cc", ".c", ".hpp", ".cpp"}
 
 
@@ -49,6 +53,12 @@ def target_of(included: str, file: Path, src: Path) -> str | None:
     return first if first in ALLOWED and "/" in included else None
 
 
+def may_include(layer: str, file: Path) -> set[str]:
+    """The layers that a file of `layer` may include."""
+    fakes = set(TESTING) if layer in FRONT and file.stem.endswith("_test") else set()
+    return ALLOWED[layer] | {layer} | fakes
+
+
 def violations(src: Path) -> list[str]:
     src = src.resolve()
     found = []
@@ -60,11 +70,14 @@ def violations(src: Path) -> list[str]:
         if len(parts) < 2 or layer not in ALLOWED:
             found.append(f"{file.relative_to(src)}: belongs to no layer; name it in {__file__}")
             continue
-        for match in INCLUDE.finditer(file.read_text(encoding="utf-8", errors="replace")):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        for match in INCLUDE.finditer(text):
             target = target_of(match[1], file, src)
-            if target is None or target == layer or target in ALLOWED[layer]:
+            if target is None or target in may_include(layer, file):
                 continue
             found.append(f'{file.relative_to(src)}: "{match[1]}" is not left of {layer}')
+        if layer not in TESTING and parts[1:] != ("clock.h",) and STOPS_CLOCK.search(text):
+            found.append(f"{file.relative_to(src)}: only a test's fake stops the clock")
     return found
 
 
@@ -94,21 +107,21 @@ TLS = {"libssl", "libcrypto"}  # the gateway to a package index
 BOOST_JSON = {"libboost_json", "libboost_container"}
 PROGRAMS = {
     "vitrine-front": (
-        [*PRIVILEGED, *PROXY, *HELPERS],
+        [*PRIVILEGED, *PROXY, *HELPERS, *TESTING],
         RUNTIME | BOOST_JSON | PICTURES | {"libsqlite3"} | TLS,
     ),
-    "vitrine-keeper": ([*FRONT, *PROXY, *HELPERS, "zygote"], RUNTIME | {"libseccomp"}),
-    "vitrine-egress": ([*FRONT, *PRIVILEGED], RUNTIME | {"libseccomp"}),
+    "vitrine-keeper": ([*FRONT, *PROXY, *HELPERS, "zygote", *TESTING], RUNTIME | {"libseccomp"}),
+    "vitrine-egress": ([*FRONT, *PRIVILEGED, *TESTING], RUNTIME | {"libseccomp"}),
     "vitrine": (
-        [*PRIVILEGED, "store", "backend", "session", "provision", "api"],
+        [*PRIVILEGED, "store", "backend", "session", "provision", "api", *TESTING],
         RUNTIME | BOOST_JSON | {"libedit"},
     ),
     "vitrine-screen": (
-        [*PRIVILEGED, *FRONT, "encoder"],
+        [*PRIVILEGED, *FRONT, "encoder", *TESTING],
         IMAGE | {"libxcb", "libxcb-xtest", "libxcb-composite"},
     ),
     "vitrine-encoder": (
-        [*PRIVILEGED, *FRONT, "screen"],
+        [*PRIVILEGED, *FRONT, "screen", *TESTING],
         RUNTIME | {"libseccomp", "libavcodec", "libavformat", "libavutil", "libswscale"},
     ),
 }
@@ -189,6 +202,25 @@ class TheCheckItself(unittest.TestCase):
         self.write("base/later.cc", '"jail/not_written_yet.h"')
 
         self.assertEqual(len(violations(self.src)), 3)
+
+    def test_lets_only_the_fronts_tests_include_the_fakes(self) -> None:
+        self.write("session/x_test.cc", '"testing/own.h"')
+        self.write("session/x.cc", '"testing/own.h"')
+        self.write("keeper/x_test.cc", '"testing/own.h"')
+
+        self.assertEqual(
+            violations(self.src),
+            [
+                'keeper/x_test.cc: "testing/own.h" is not left of keeper',
+                'session/x.cc: "testing/own.h" is not left of session',
+            ],
+        )
+
+    def test_lets_only_a_fake_stop_the_clock(self) -> None:
+        (self.src / "session" / "x.cc").write_text("Clock::stopped_at = 1;\n")
+        (self.src / "testing" / "x.h").write_text("Clock::stopped_at = 1;\n")
+
+        self.assertEqual(violations(self.src), ["session/x.cc: only a test's fake stops the clock"])
 
     def test_refuses_a_folder_that_no_layer_names(self) -> None:
         (self.src / "util").mkdir()
