@@ -12,9 +12,9 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,21 +23,16 @@ from urllib.parse import quote
 from answer_schemas import Description
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))
+
+from waiting import SAFETY, until, within  # noqa: E402
+
 BUILD = Path(os.environ.get("VITRINE_BUILD", ROOT / "build" / "dev")).resolve()
 IMAGE = Path(os.environ.get("VITRINE_IMAGE", ROOT / "build" / "image")).resolve()
-SAFETY = 60.0  # seconds until a test is given up; nothing is expected to take this long
 PROBLEM_FIELDS = {"type", "title", "status", "code", "detail", "remedy"}
 
 _count = 0
 _description: Description | None = None
-
-
-def until(condition: Callable[[], Any], seconds: float = SAFETY) -> Any:
-    """The first true value of `condition`, or the last false one."""
-    end = time.monotonic() + seconds
-    while not (value := condition()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return value
 
 
 def processes() -> dict[tuple[int, int], int]:
@@ -277,7 +272,7 @@ class Server:
             except (OSError, http.client.HTTPException):
                 return False
 
-        assert until(another), f"no front answers:\n{self.read_log()}"
+        assert within(another), f"no front answers:\n{self.read_log()}"
 
     # ---- its life
 
@@ -297,7 +292,7 @@ class Server:
         members = family(self.process.pid)
         self.process.terminate()
         code = self.process.wait(SAFETY)
-        until(lambda: not members & processes().keys(), 10)
+        within(lambda: not members & processes().keys(), 10)
         left = [
             f"{pid} {Path(f'/proc/{pid}/comm').read_text().strip()}"
             for pid, _ in members & processes().keys()
@@ -327,7 +322,7 @@ class Server:
         if self.owns_directory:
             shutil.rmtree(self.directory, ignore_errors=True)
         if self.process.returncode != 0:
-            assert until(lambda: remove_cgroups(self.name), 20), "its cgroups stay"
+            assert within(lambda: remove_cgroups(self.name), 20), "its cgroups stay"
 
 
 class Session:
@@ -392,7 +387,7 @@ class Session:
     def background(self, code: str, **fields: Any) -> Background:
         """Starts it and comes back once the server has it."""
         task = Background(lambda: self.exec(code, **fields))
-        assert until(lambda: task.is_over() or self.is_running()), "it does not begin"
+        assert within(lambda: task.is_over() or self.is_running()), "it does not begin"
         return task
 
     def settled(self, code: str, **fields: Any) -> Background:

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from served import Server, Session, parse_answer, until
+from served import Server, Session, parse_answer, within
 
 RESET = json.dumps({"type": "reset", "data": {}}).encode()
 
@@ -117,4 +117,4 @@ def test_a_burst_of_environments_is_opened_and_reset(
     assert not refused, f"{len(refused)} of {len(crowd)} refused: {refused[0]}"
     for client in crowd:
         client.close()
-    assert until(lambda: server.metrics()["vitrine_sessions"] <= before), "their sessions stay"
+    assert within(lambda: server.metrics()["vitrine_sessions"] <= before), "their sessions stay"

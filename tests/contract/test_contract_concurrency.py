@@ -10,7 +10,7 @@ from ast import literal_eval
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from served import Server, Session, until
+from served import Server, Session, within
 
 SESSIONS = 50
 EXECUTIONS = 5
@@ -120,7 +120,7 @@ def test_sessions_that_burn_stay_on_a_processor_while_the_machine_is_full(server
     assert all(alone), seen
     assert {cpu for places in alone for (cpu,) in places} == set(everywhere)
     for session in sessions:
-        assert until(lambda one=session: places(one) == len(everywhere)), "it never goes free"
+        assert within(lambda one=session: places(one) == len(everywhere)), "it never goes free"
         refused = session.exec("os.sched_setaffinity(0, {0})").json
         assert refused["error"]["name"] == "PermissionError"
         session.call("DELETE")
@@ -142,10 +142,10 @@ def test_threads_that_burn_behind_an_execution_are_found(server: Server) -> None
         session.run(BURN_BEHIND)
 
     for session in sessions:
-        assert until(lambda one=session: places(one) < len(everywhere)), "it is never kept apart"
+        assert within(lambda one=session: places(one) < len(everywhere)), "it is never kept apart"
         session.run("go = False")
     for session in sessions:
-        assert until(lambda one=session: places(one) == len(everywhere)), "it never goes free"
+        assert within(lambda one=session: places(one) == len(everywhere)), "it never goes free"
         session.call("DELETE")
 
 

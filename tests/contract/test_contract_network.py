@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from origins import CLOSED, OPEN, Origin, listening, proxies, raw
-from served import Server, Session, family, until
+from served import Server, Session, family, until, within
 
 PROXY = "127.0.0.1:3128"
 
@@ -513,5 +513,5 @@ def test_networks_that_come_and_go_leave_nothing(server: Server, origin: Origin)
     def as_before() -> bool:
         return full() and (fds(), spaces()) <= settled
 
-    assert until(as_before), (settled, fds(), spaces())
+    assert within(as_before), (settled, fds(), spaces())
     assert server.info()["egress"]["proxies"] == 0

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from served import Server, Session, Stream, until
+from served import Server, Session, Stream, until, within
 
 
 def newest(session: Session) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def newest(session: Session) -> dict[str, Any]:
 
 def finished(session: Session) -> dict[str, Any]:
     """The newest execution once it is over."""
-    assert until(lambda: newest(session)["state"] != "running"), "it runs on"
+    assert within(lambda: newest(session)["state"] != "running"), "it runs on"
     return newest(session)
 
 
@@ -153,7 +153,7 @@ def test_a_client_that_leaves_the_queue(session: Session, server: Server) -> Non
     assert until(lambda: server.metrics()["vitrine_http_connections"] >= 3)
     connection.close()
     # The server notices within its patience; then nothing of it is left to run.
-    until(lambda: server.metrics()["vitrine_http_connections"] <= 2, 5)
+    until(lambda: server.metrics()["vitrine_http_connections"] <= 2)
 
     session.put("go", b"")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served import BUILD, IMAGE, SAFETY, Background, Server, until
+from served import BUILD, IMAGE, SAFETY, Background, Server, until, within
 from tenants import SECRETS, TOKENS, Caller, directory_with
 
 
@@ -205,7 +205,7 @@ def test_a_broken_file_changes_nothing(served: Served, wrong: str) -> None:
     assert until(lambda: served.said("the tokens stay as they were") >= 3)
     served.file.touch(0o600)
     served.write(TOKENS)
-    assert until(
+    assert within(
         lambda: Caller(served, SECRETS["few"]).call("GET", "/v1/sessions").status == 200
     ), served.read_log()
 
@@ -215,7 +215,7 @@ def test_hangups_in_a_crowd_are_all_heard(served: Served) -> None:
         served.write({"tokens": [{"name": "a", "token": f"token-number-{number:08}"}]})
 
     last = Caller(served, "token-number-00000029")
-    assert until(lambda: last.call("GET", "/v1/sessions").status == 200), served.read_log()
+    assert within(lambda: last.call("GET", "/v1/sessions").status == 200), served.read_log()
     assert Caller(served, "token-number-00000028").call("GET", "/v1/sessions").status == 401
 
 

@@ -17,7 +17,7 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[1] / "screen"))
 
 from encoder_client import Film, close_to, watch
-from served import Answer, Server, Session, family, until
+from served import Answer, Server, Session, family, until, within
 
 RED, GREEN, BLUE, ROOT = (255, 0, 0), (0, 255, 0), (0, 0, 255), (0x20, 0x24, 0x2B)
 WINDOW = (
@@ -48,11 +48,11 @@ class Recording:
         return dict(next(row for row in rows if row["id"] == self.shown["id"]))
 
     def ended(self) -> dict[str, Any]:
-        assert until(lambda: self.now()["state"] == "ended"), self.now()
+        assert within(lambda: self.now()["state"] == "ended"), self.now()
         return self.now()
 
     def has_recorded(self, seconds: float) -> None:
-        assert until(lambda: self.now()["seconds"] >= seconds), self.now()
+        assert within(lambda: self.now()["seconds"] >= seconds), self.now()
 
     def film(self, directory: Path) -> Film:
         answer = self.get()
@@ -236,7 +236,7 @@ def test_one_that_ends_while_there_is_no_front_tells_the_next_one_why(
     recording.has_recorded(1)
     front = server.front()
     os.kill(front, signal.SIGSTOP)
-    assert until(lambda: not encoders(server)), "it does not end in time"
+    assert within(lambda: not encoders(server)), "it does not end in time"
 
     os.kill(front, signal.SIGKILL)
     server.wait_for_front(front)

@@ -146,11 +146,20 @@ def test_results_are_bounded_together(session: Session) -> None:
 
 
 def test_one_huge_result_is_refused_with_a_note(session: Session) -> None:
-    shown = session.run(f"'x' * {HUGE}")
+    shown = session.run(f"display({{'image/x': b'x' * {HUGE}}}, raw=True)", result_limit=1 << 20)
 
     assert shown.outcome == "ok"
     assert sum(len(v) for r in shown.results for v in r.values()) <= 1 << 20
+    assert [note for note in shown.notes if "did not fit" in note], shown.notes
     assert session.run("1").texts == ["1"]
+
+
+def test_the_text_of_a_huge_value_is_shortened_and_ends_visibly(session: Session) -> None:
+    shown = session.run(f"'x' * {HUGE}")
+
+    (text,) = shown.texts
+    assert len(text) < 100_000
+    assert "..." in text[-100:], text[-100:]
 
 
 def test_a_result_of_many_frames_arrives_whole(session: Session) -> None:

@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / folder) for folder in ("contract", "faults")]
 
 import census  # noqa: E402
-from served import Server, Session, until  # noqa: E402
+from served import Server, Session, within  # noqa: E402
 
 NOBODY = 65534
 ROOT = os.geteuid() == 0
@@ -163,7 +163,7 @@ class Arena:
         return self._run(code, **fields)
 
     def has_used_shell(self) -> bool:
-        return bool(until(lambda: self.server.info()["pools"]["recycled"], 0.5))
+        return bool(within(lambda: self.server.info()["pools"]["recycled"], 0.5))
 
     def _run(self, code: str, **fields: Any) -> dict[str, Any]:
         answer = self.server.post("/v1/run", {"code": code, **fields})
@@ -239,7 +239,7 @@ class Arena:
             seen.append(self.count())
             return not seen[-2].difference(seen[-1])
 
-        assert until(same, 20), seen[-2].difference(seen[-1])
+        assert within(same, 20), seen[-2].difference(seen[-1])
         return seen[-1]
 
     def is_as_before(self) -> None:
@@ -254,7 +254,7 @@ class Arena:
             left[:] = self.before.difference(self.count())
             return not left
 
-        assert until(nothing_left, 8), left
+        assert within(nothing_left, 8), left
 
     def end(self) -> None:
         try:

@@ -11,11 +11,14 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import time
+import sys
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from waiting import until, within  # noqa: F401
 
 NS_GET_PARENT = 0xB702
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
@@ -258,13 +261,3 @@ def take(
                 held[f"{roles.name(pid)} {_kind(target)}"] += 1
     census.counts["held by descriptors"] = held
     return census
-
-
-def until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
-    """Polls; the time is a safety limit, not an expectation."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True

@@ -153,7 +153,8 @@ class Process:
         )
 
     def wait_full(self, seconds: float = SAFETY) -> None:
-        assert census.until(self.is_full, seconds), f"pools stay empty: {self.info()} {self.stderr}"
+        full = census.within(self.is_full, seconds)
+        assert full, f"pools stay empty: {self.info()} {self.stderr}"
 
     def census(self) -> census.Census:
         return census.take(self.roles(), self.name, self.outer, [self.directory])

@@ -93,7 +93,7 @@ def walls(keeper: keepers.Process) -> dict[str, str]:
         found = in_displays(keeper)
         return [pid for pid in found if name_of(pid) == "Xvfb"]
 
-    assert census.until(lambda: len(servers()) == 1), in_displays(keeper)
+    assert census.within(lambda: len(servers()) == 1), in_displays(keeper)
     found = walls_of(servers()[0])
     # Ids of sessions differ outside: what counts is that all of them are one.
     for name in ("Uid", "Gid"):

@@ -82,7 +82,7 @@ def wait_gone(keeper: keepers.Process) -> float:
     def gone() -> bool:
         return not any(map(census.alive, census.belonging(-1, keeper.name, keeper.outer)))
 
-    assert census.until(gone, keepers.SAFETY), keeper.remains()
+    assert census.within(gone, keepers.SAFETY), keeper.remains()
     return time.monotonic() - start
 
 

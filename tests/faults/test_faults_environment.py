@@ -39,7 +39,7 @@ def refused(*options: str, says: str, typed: bool = True, **how: object) -> str:
         if typed:
             assert "remedy:" in log, log
             assert any(f"{code}:" in log for code in (*CODES, "internal")), log
-        assert census.until(lambda: not keeper.remains()), keeper.remains()
+        assert census.within(lambda: not keeper.remains()), keeper.remains()
         assert not os.path.lexists(keeper.control)
         return log
     finally:
@@ -334,7 +334,7 @@ def test_too_little_address_space_is_an_end_with_a_reason(mib: int) -> None:
         assert not keeper.wait_ready(), "it started"
         assert keeper.process.returncode in (1, 127), keeper.stderr  # 127: the loader's own
         assert keeper.stderr
-        assert census.until(lambda: not keeper.remains()), keeper.remains()
+        assert census.within(lambda: not keeper.remains()), keeper.remains()
     finally:
         keeper.discard()
 

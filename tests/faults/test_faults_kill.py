@@ -154,12 +154,11 @@ def test_a_kill_while_a_session_is_made_is_an_honest_refusal_or_a_death(
         limits = keepers.UNUSUAL if what == "shell" else None
         with sniper(keeper, delay_ms / 1000) as shot:
             made = create_honestly(control, "bare", "session", limits)
-            if isinstance(made, client.Session):
-                # Killed after the hand-over, or not it but a shell for the pool was hit.
-                census.until(lambda: bool(shot))
+            # Killed after the hand-over, or not it but a shell for the pool was hit: somebody was.
+            census.until(lambda: shot)
         if isinstance(made, str):
             continue
-        if not census.until(lambda one=made: control.list()[one.id][0], 0.2):
+        if not census.within(lambda one=made: control.list()[one.id][0], 0.2):
             assert made.run("1 + 1").texts == ["2"]
         made.end()
 

@@ -11,7 +11,7 @@ import struct
 import time
 from typing import Any
 
-from served import Background, Server, Session, read_all, until
+from served import Background, Server, Session, read_all, within
 
 ANSWER = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 
@@ -42,8 +42,8 @@ class Witness:
         assert self.server.front() == self.front, "the front died and was replaced"
         assert self.neighbour.value("mark") == "'still here'"
         assert time.monotonic() - begun < 10, "it answers, but too late"
-        assert until(lambda: len(self.server.listed()) == self.sessions, 20), "sessions are left"
-        assert until(lambda: self._held() <= self.before, 20), (
+        assert within(lambda: len(self.server.listed()) == self.sessions, 20), "sessions are left"
+        assert within(lambda: self._held() <= self.before, 20), (
             f"descriptors: {self.before} before, {self._held()} after"
         )
 

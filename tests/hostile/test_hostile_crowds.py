@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 from blows import head, read_all, reset, statuses
-from served import Server, Session, until
+from served import Server, Session, until, within
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_who_vanishes_is_forgotten(victim: Server, session: Session, where: str,
         reset(client)
     client.close()
 
-    assert until(lambda: not session.is_running(), 20), "it goes on for nobody"
+    assert within(lambda: not session.is_running(), 20), "it goes on for nobody"
     assert "up" not in session.names()
 
 

@@ -16,7 +16,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from served import BUILD, IMAGE, SAFETY, until
+from served import BUILD, IMAGE, SAFETY, until, within
 
 FIRST_USER = 0x20000000 + 2 * 65536  # keeper_main.cc: ids of sessions, then of their wardens
 USERS = 65536
@@ -74,7 +74,7 @@ class Floored:
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, cwd="/",
             )  # fmt: skip
         assert self.process.stdout is not None
-        self.namespace = until(self._namespace, 10)
+        self.namespace = within(self._namespace, 10)
         ready, _, _ = select.select([self.process.stdout], [], [], SAFETY)
         line = self.process.stdout.readline().decode() if ready else ""
         self.url = f"http://127.0.0.1:{line.strip().rpartition(':')[2]}"
@@ -152,5 +152,5 @@ class Floored:
     def end(self) -> None:
         if self.process.poll() is None:
             self.stop()
-        assert until(lambda: not self.processes()), self.processes()
+        assert within(lambda: not self.processes()), self.processes()
         shutil.rmtree(self.directory)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from floored import Floored
 from openenv.core import GenericEnvClient
-from served import BUILD, until
+from served import BUILD, within
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or platform.machine() != "x86_64",
@@ -247,7 +247,7 @@ def test_no_session_is_left_without_its_warden(floored: Floored) -> None:
         now = set(floored.wardens())
         return len(now) >= len(before) and not now & set(before)
 
-    assert until(replaced), floored.log()
+    assert within(replaced), floored.log()
     assert floored.run(session, "x")["results"] == [{"text/plain": "1"}]
     assert floored.call("DELETE", f"/v1/sessions/{session}")[0] == 204
 
@@ -261,8 +261,8 @@ def test_nothing_is_left_after_the_keeper_was_killed() -> None:
 
         os.kill(one.keeper(), signal.SIGKILL)
 
-        assert until(lambda: not one.sessions()), one.processes()
-        assert until(lambda: one.process.poll() is not None), "somebody is left in the container"
+        assert within(lambda: not one.sessions()), one.processes()
+        assert within(lambda: one.process.poll() is not None), "somebody is left in the container"
         one.start()
         assert one.ready, one.log()
         assert one.run(one.session(), "6 * 7")["results"] == [{"text/plain": "42"}]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import websockets.exceptions
-from served import Server, until
+from served import Server, until, within
 
 from clients import CodeAction, FirstGeneration, Frames, coding, generic
 
@@ -87,7 +87,7 @@ def test_a_client_that_vanishes_frees_its_environment_within_a_second(
 
     frames.socket.socket.close()  # without a word
 
-    assert until(lambda: not set(server.listed()) - before, 1), "still there"
+    assert within(lambda: not set(server.listed()) - before, 1), "still there"
 
 
 # ---- ping answered during a run; runaway code answered; reply < 1 MiB

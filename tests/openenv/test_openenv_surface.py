@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import requests
 import websockets.exceptions
-from served import Background, Server, until
+from served import Background, Server, until, within
 
 from clients import START, CodeAction, CodingEnv, FirstGeneration, Frames, generic, post
 
@@ -287,7 +287,7 @@ def test_clients_go_on_after_the_front_was_killed(start_server: Callable[..., Se
     assert seen["observation"]["stdout"] == "False\n"
     assert "replaced" in seen["observation"]["stderr"]
     assert "note" not in first.step("1")["observation"]["stderr"]
-    assert until(lambda: len(server.listed()) == 1, 5), "what the dead front served is still there"
+    assert within(lambda: len(server.listed()) == 1, 5), "what the dead front served is still there"
 
 
 def test_typed_async_clients_work_as_they_come(url: str) -> None:

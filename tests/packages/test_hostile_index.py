@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Shop
-from served import Server, until
+from served import Server, within
 from test_packages import layers, run, value
 from wheels import wheel
 
@@ -233,12 +233,12 @@ def test_an_interrupted_installation_is_given_up_and_the_next_one_works(
     before = server.info()["sessions"]
     index.stalls.set()
     task = session.background("%pip install vi-one", timeout_s=60)
-    assert until(lambda: index.asked), "the installer does not begin"
+    assert within(lambda: index.asked), "the installer does not begin"
 
     assert session.call("POST", "/interrupt").status in (200, 202, 204)
 
     assert task.result().json["outcome"] == "interrupted"
-    assert until(lambda: server.info()["sessions"] == before), "the installer goes on"
+    assert within(lambda: server.info()["sessions"] == before), "the installer goes on"
     index.stalls.clear()
     done = session.run("%pip install vi-two\nimport vi_two\nvi_two.version", timeout_s=60)
     assert value(done) == "'1.0'"
@@ -256,7 +256,7 @@ def test_code_that_catches_the_interrupt_may_ask_again(
         "pins = await vitrine_install('vi-two')\npins"
     )
     task = session.background(code, timeout_s=60)
-    assert until(lambda: index.asked), "the installer does not begin"
+    assert within(lambda: index.asked), "the installer does not begin"
 
     index.stalls.clear()
     session.call("POST", "/interrupt")
@@ -276,11 +276,11 @@ def test_a_deleted_session_gives_its_installation_up(
         session.background(f"%pip install vi-one=={number}", timeout_s=60)
         for number, session in enumerate(sessions)
     ]
-    assert until(lambda: index.asked), "the installer does not begin"
+    assert within(lambda: index.asked), "the installer does not begin"
 
     assert [session.delete().status for session in sessions] == [204] * 3
 
-    assert until(lambda: server.info()["sessions"] == before - 3), "an installer goes on"
+    assert within(lambda: server.info()["sessions"] == before - 3), "an installer goes on"
     assert all(task.result() for task in tasks)
     index.stalls.clear()
     assert value(run(server, "import vi_two; 1", packages=["vi-two"])) == "1"

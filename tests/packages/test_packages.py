@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from served import Background, Server, until
+from served import Background, Server, until, within
 
 
 def layers(server: Server) -> dict[str, Any]:
@@ -318,11 +318,11 @@ def test_an_installation_that_nobody_waits_for_is_given_up(serve: Callable[..., 
     connection = server.connection()
     body = json.dumps({"packages": ["vt-plain"]})
     connection.request("POST", "/v1/sessions", body, {"Content-Type": "application/json"})
-    assert until(lambda: server.info()["sessions"] > before), "the installer does not begin"
+    assert within(lambda: server.info()["sessions"] > before), "the installer does not begin"
 
     connection.close()
 
-    assert until(lambda: server.info()["sessions"] == before), "the installer goes on"
+    assert within(lambda: server.info()["sessions"] == before), "the installer goes on"
     assert layers(server)["installations"] == 0
     assert until(
         lambda: not [n for n in os.listdir(server.data / "layers") if n.startswith(".new")]

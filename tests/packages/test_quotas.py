@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Shop
-from served import Answer, Background, Server, until
+from served import Answer, Background, Server, within
 from test_hostile_index import HOST, Index
 from wheels import wheel
 
@@ -72,7 +72,7 @@ def test_those_at_once_are_counted(index: Index, shop: Shop, tokens: Path) -> No
     session = answer.json["id"]
     index.stalls.set()
     first = Background(lambda: ask(server, "one", "vq-0"))
-    assert until(lambda: index.asked), "the installation does not begin"
+    assert within(lambda: index.asked), "the installation does not begin"
 
     refused = ask(server, "one", "vq-1").is_problem(429, "quota_installations")
     inside = server.post(f"/v1/sessions/{session}/exec", {"code": "%pip install vq-2"},
@@ -98,7 +98,7 @@ def test_who_asks_for_many_keeps_nobody_else_waiting(
     def crowd(name: str, packages: range) -> list[Background]:
         """One more than may be: when that one is refused, the others are in line."""
         asked = [Background(lambda p=p: ask(server, name, f"vq-{p}")) for p in packages]
-        assert until(lambda: any(one.is_over() for one in asked)), "nobody is refused"
+        assert within(lambda: any(one.is_over() for one in asked)), "nobody is refused"
         return asked
 
     def pages() -> list[str]:
@@ -108,11 +108,11 @@ def test_who_asks_for_many_keeps_nobody_else_waiting(
 
     index.stalls.set()
     many = crowd("greedy", range(7))
-    assert until(lambda: len(pages()) == 2), "two are installed at once"
+    assert within(lambda: len(pages()) == 2), "two are installed at once"
     few = crowd("one", range(7, 9))
     index.released.add(pages()[0])  # one alone: the ends of two would start two at once
 
-    assert until(lambda: len(pages()) == 3), "nothing follows the first installation"
+    assert within(lambda: len(pages()) == 3), "nothing follows the first installation"
     assert pages()[2] in {"vq-7", "vq-8"}, pages()
     index.over.set()
     assert sorted(one.result().status for one in many) == [200] * 6 + [429]

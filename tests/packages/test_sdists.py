@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Shop
-from served import Server, until
+from served import Server, until, within
 from test_packages import layers, run, value
 from wheels import sdist
 
@@ -91,7 +91,7 @@ def test_a_build_meets_the_walls_that_sessions_have(
         with pytest.raises(BlockingIOError):
             host.accept()
     assert found.count("refused: ") == 7, found
-    assert until(lambda: not sleepers()), "a process of the build lives on"
+    assert within(lambda: not sleepers()), "a process of the build lives on"
     assert until(lambda: server.info()["sessions"] == sessions)
 
 

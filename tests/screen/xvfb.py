@@ -13,11 +13,14 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))
+
+import waiting  # noqa: E402
+
 BIN = Path(os.environ.get("VITRINE_BUILD", ROOT / "build" / "dev")) / "bin"
 PYTHON = "/usr/bin/python3"  # the one that has tkinter
 BACKGROUND = (0x20, 0x24, 0x2B)
@@ -27,12 +30,7 @@ PATIENCE = 30.0  # seconds; only how long to wait for what must come
 
 def until(true: Callable[[], object], what: str) -> object:
     """Waits for something that must happen; how long it takes is not judged."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if got := true():
-            return got
-        time.sleep(0.005)
-    raise AssertionError(f"never happened: {what}")
+    return waiting.until(true, PATIENCE, what)
 
 
 _LIBC = ctypes.CDLL(None)

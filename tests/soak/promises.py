@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 
 import census
 from figures import Figure, percentile
-from served import Session, until
+from served import Session, within
 from watched import crashes, left_after, server, settled
 
 GRACE = 1.0  # between the limit and the end by force
@@ -128,7 +128,7 @@ def timeouts(size: Size) -> list[Figure]:
                 outcomes[ran["outcome"]] += 1
                 if not ran["state_kept"]:
                     ended = time.monotonic()
-                    until(lambda room=room: not inhabitants(room), 5)
+                    within(lambda room=room: not inhabitants(room), 5)
                     gone.append(time.monotonic() - ended)
                 session.call("DELETE")
     worst = percentile(late, 0.99)
@@ -296,7 +296,7 @@ def front_killed(size: Size) -> list[Figure]:
         listed = set(one.listed())
         for number, session in enumerate(sessions):
             lost_sessions += session.id not in listed
-            until(lambda s=session: s.show()["state"] == "ready", 10)
+            within(lambda s=session: s.show()["state"] == "ready", 10)
             wrong += session.value("mine") != str(number)
             begun = int(session.value("count"))
             wrong += begun < counts[session.id]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import census
-from served import Server, family, until
+from served import Server, family, within
 
 # Ends of keepers and fronts that nobody asked for, of all servers here.
 crashes: list[str] = []
@@ -78,7 +78,7 @@ def settled(one: Server) -> Baseline:
         same, last = now == last, now
         return same
 
-    until(is_still, 20)
+    within(is_still, 20)
     return Baseline(last, one.info()["pools"]["recycled"])
 
 
@@ -100,5 +100,5 @@ def left_after(one: Server, before: Baseline) -> list[str]:
             if now[what] > count + allowed.get(what, 0)
         ]
 
-    until(lambda: not rest(), 15)
+    within(lambda: not rest(), 15)
     return rest()
