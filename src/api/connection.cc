@@ -12,6 +12,8 @@
 #include "api/problem.h"
 #include "api/target.h"
 #include "api/websocket_stream.h"
+#include "backend/spawn.h"
+#include "base/log.h"
 
 namespace vitrine::api {
 
@@ -130,7 +132,9 @@ Task<void> Connection::answer() {
     parameters = std::move(match.parameters);
     try {
       co_await match.route->handler(*this);
-    } catch (const std::exception&) {
+    } catch (...) {
+      log(Level::error, "front",
+          std::string(match.route->pattern) + " threw: " + describe(std::current_exception()));
       alive_ = alive_ && !responded();
     }
     if (!responded())

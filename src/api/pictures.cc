@@ -6,12 +6,12 @@
 
 #include "api/fields.h"
 #include "api/text.h"
+#include "backend/clock.h"
 
 namespace vitrine::api {
 
 using session::Session;
 using View = std::shared_ptr<display::View>;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -161,7 +161,7 @@ Task<Status> Pictures::wait_still(std::shared_ptr<Session> session, View view, P
   const auto latest = Clock::now() + query.most;
   std::optional<std::uint64_t> hash;
   auto changed = Clock::now();
-  asio::steady_timer timer(co_await asio::this_coro::executor);
+  Timer timer(co_await asio::this_coro::executor);
   for (;;) {
     std::shared_ptr<display::Framebuffer> screen(view, &view->framebuffer);
     const bool large = screen->geometry().bytes() > display::kLargeFrame;
@@ -222,7 +222,7 @@ Task<Taken> Pictures::take_now(std::shared_ptr<Session> session, PictureQuery qu
 
   std::string everybody;
   const Places::Place place = co_await pictures_.take(std::move(everybody));
-  asio::steady_timer timer(co_await asio::this_coro::executor);
+  Timer timer(co_await asio::this_coro::executor);
   while (Clock::now() < next_look_) {
     timer.expires_at(next_look_);
     boost::system::error_code ignored;

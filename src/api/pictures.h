@@ -18,6 +18,7 @@
 #include "api/places.h"
 #include "api/problem.h"
 #include "api/screen_requests.h"
+#include "backend/clock.h"
 #include "session/registry.h"
 
 namespace vitrine::api {
@@ -72,14 +73,14 @@ class Pictures {
                           std::shared_ptr<display::View> view, PictureQuery query);
   Task<Taken> encode(display::Frame frame, display::ImageOptions finish,
                      std::vector<std::string> notes, session::Pictured told,
-                     std::chrono::steady_clock::time_point asked);
-  void tell(session::Pictured told, std::chrono::steady_clock::time_point asked) const;
+                     Clock::time_point asked);
+  void tell(session::Pictured told, Clock::time_point asked) const;
 
   session::Registry& registry_;
   Places of_session_;
   Places pictures_;
-  std::chrono::steady_clock::time_point next_look_ = {};  // after one that took long
-  display::Frame scratch_ = {};                           // of who looks at the moment
+  Clock::time_point next_look_ = {};  // after one that took long
+  display::Frame scratch_ = {};       // of who looks at the moment
   std::shared_ptr<Unsent::Sums> unsent_ = std::make_shared<Unsent::Sums>();
 };
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/server.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "api/connection.h"
 #include "api/websocket_stream.h"
+#include "backend/clock.h"
+#include "backend/spawn.h"
 
 namespace vitrine::api {
 
@@ -27,12 +26,14 @@ Server::Server(tcp::acceptor acceptor, const Router& router, ServerConfig config
       traffic_{.router = router, .config = std::move(config), .log = std::move(log)} {}
 
 Task<void> Server::serve(tcp::socket socket) {
-  ++connections_;
-  {
-    Connection connection(traffic_, std::move(socket));
-    co_await connection.run();
-  }
-  --connections_;
+  // Given back however it ends: what throws must not take a place with it.
+  struct Place {
+    std::size_t& taken;
+    explicit Place(std::size_t& count) : taken(count) { ++taken; }
+    ~Place() { --taken; }
+  } place(connections_);
+  Connection connection(traffic_, std::move(socket));
+  co_await connection.run();
 }
 
 Task<void> Server::accept_all() {
@@ -42,11 +43,11 @@ Task<void> Server::accept_all() {
     if (traffic_.stopping) co_return;
     if (failed || connections_ >= traffic_.config.max_connections) {
       // Out of descriptors or places: give those that are busy a moment.
-      asio::steady_timer pause(acceptor_.get_executor(), std::chrono::milliseconds(20));
+      Timer pause(acceptor_.get_executor(), std::chrono::milliseconds(20));
       co_await pause.async_wait(token_of(failed));
       continue;
     }
-    asio::co_spawn(acceptor_.get_executor(), serve(std::move(socket)), asio::detached);
+    spawn(acceptor_.get_executor(), serve(std::move(socket)), "connection");
   }
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/websocket_stream.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/websocket.hpp>
+
+#include "backend/clock.h"
+#include "backend/spawn.h"
 
 namespace vitrine::api {
 
@@ -37,12 +38,12 @@ Task<bool> WebSocketStream::accept(const http::request<http::empty_body>& reques
   if (failed) co_return false;
   open_ = reading_ = writing_ = true;
   auto self = shared_from_this();
-  asio::co_spawn(
+  spawn(
       stream_.get_executor(), [](auto me) -> Task<void> { co_await me->read_all(); }(self),
-      asio::detached);
-  asio::co_spawn(
+      "websocket reader");
+  spawn(
       stream_.get_executor(), [](auto me) -> Task<void> { co_await me->write_all(); }(self),
-      asio::detached);
+      "websocket writer");
   co_return true;
 }
 
@@ -119,9 +120,8 @@ void WebSocketStream::begin_close(Close code, std::string_view reason) {
 
 Task<void> WebSocketStream::close(Close code, std::string_view reason) {
   begin_close(code, reason);
-  const auto latest = std::chrono::steady_clock::now() + kCloseTime;
-  while ((reading_ || writing_) && std::chrono::steady_clock::now() < latest)
-    co_await changes_.wait(latest);
+  const auto latest = Clock::now() + kCloseTime;
+  while ((reading_ || writing_) && Clock::now() < latest) co_await changes_.wait(latest);
   if (reading_ || writing_) beast::get_lowest_layer(stream_).close();
 }
 

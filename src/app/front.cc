@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
@@ -19,6 +18,8 @@
 #include "api/screen.h"
 #include "app/tokens.h"
 #include "app/version.h"
+#include "backend/clock.h"
+#include "backend/spawn.h"
 
 namespace vitrine::app {
 
@@ -123,8 +124,8 @@ void Front::observe() {
   registry_.on_wish = [this](std::shared_ptr<session::Session> session,
                              std::shared_ptr<session::Execution> execution,
                              std::vector<std::string> packages) {
-    asio::co_spawn(context_, live_packages_.answer(session, execution, std::move(packages)),
-                   asio::detached);
+    spawn(context_.get_executor(), live_packages_.answer(session, execution, std::move(packages)),
+          "packages on demand");
   };
   registry_.network_for_sessions = options_.network == "on";
   registry_.provider = [this](session::SessionSpec* spec) {
@@ -179,12 +180,12 @@ Status Front::start() {
   });
   observe();
   if (Status opened = recordings_.open(); !opened) return opened;
-  asio::co_spawn(context_, run(), asio::detached);
+  spawn(context_.get_executor(), run(), "front");
   return ok();
 }
 
 Task<void> Front::tend() {
-  asio::steady_timer timer(context_);
+  Timer timer(context_);
   for (;;) {
     timer.expires_after(std::chrono::seconds(1));
     co_await timer.async_wait(asio::use_awaitable);
@@ -240,9 +241,9 @@ Task<void> Front::run() {
       co_return context_.stop();
     }
   }
-  asio::co_spawn(context_, server_->accept_all(), asio::detached);
-  asio::co_spawn(context_, tend(), asio::detached);
-  if (!options_.tokens_file.empty()) asio::co_spawn(context_, change_tokens(), asio::detached);
+  spawn(context_.get_executor(), server_->accept_all(), "accept");
+  spawn(context_.get_executor(), tend(), "tend");
+  if (!options_.tokens_file.empty()) spawn(context_.get_executor(), change_tokens(), "tokens");
   (void)!::write(ready_.get(), "r", 1);
   ready_.reset();
   asio::signal_set signals(context_, SIGTERM, SIGINT);
@@ -255,9 +256,9 @@ Task<void> Front::run() {
 Task<void> Front::drain() {
   server_->stop();
   co_await recordings_.finish_all();
-  const auto latest = std::chrono::steady_clock::now() + kDrain;
-  asio::steady_timer timer(context_);
-  while (server_->busy() > 0 && std::chrono::steady_clock::now() < latest) {
+  const auto latest = Clock::now() + kDrain;
+  Timer timer(context_);
+  while (server_->busy() > 0 && Clock::now() < latest) {
     timer.expires_after(std::chrono::milliseconds(20));
     co_await timer.async_wait(asio::use_awaitable);
   }

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "backend/clock.h"
 #include "base/fd.h"
 #include "display/frame.h"
 
@@ -23,9 +24,7 @@ struct FrameDigest {
 
 // The shortest pause after a read that took `cost`. Reads use CPU time that others need, and a large
 // screen costs milliseconds.
-inline std::chrono::steady_clock::duration least_pause(std::chrono::steady_clock::duration cost) {
-  return 8 * cost;
-}
+inline Clock::duration least_pause(Clock::duration cost) { return 8 * cost; }
 
 class Framebuffer {
  public:

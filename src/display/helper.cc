@@ -4,11 +4,10 @@
 #include <poll.h>
 #include <sys/random.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "backend/spawn.h"
 #include "base/packet.h"
 
 namespace vitrine::display {
@@ -43,9 +42,9 @@ Helper::Helper(asio::any_io_executor executor, Fd socket)
 }
 
 void Helper::start() {
-  asio::co_spawn(
+  spawn(
       executor_, [](auto self) -> Task<void> { co_await self->read(); }(shared_from_this()),
-      asio::detached);
+      "screen helper");
 }
 
 void Helper::close() {

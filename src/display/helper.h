@@ -10,13 +10,13 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "backend/clock.h"
 #include "base/fd.h"
 #include "wire/screen.h"
 
@@ -46,7 +46,7 @@ class Helper : public std::enable_shared_from_this<Helper> {
  private:
   struct Waiting {
     explicit Waiting(asio::any_io_executor executor) : timer(std::move(executor)) {}
-    asio::steady_timer timer;
+    Timer timer;
     std::optional<HelperReply> reply;
     bool lost = false;  // the helper that had the request was replaced
   };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "display/image_pool.h"
 
-#include <boost/asio/steady_timer.hpp>
 #include <list>
+
+#include "backend/clock.h"
 
 namespace vitrine::display {
 
@@ -33,7 +34,7 @@ Result<std::string> transform_and_encode(const Frame& given, const ImageOptions&
 struct ImagePool::MemoryBudget {
   struct Waiting {
     std::size_t bytes;
-    asio::steady_timer wake;
+    Timer wake;
   };
   std::size_t reserved = 0;
   std::list<Waiting*> queue;
@@ -63,7 +64,7 @@ Task<std::shared_ptr<ImagePool::Reservation>> ImagePool::reserve(std::size_t byt
     MemoryBudget::Waiting me;
     Place(std::shared_ptr<MemoryBudget> all, std::size_t size,
           const asio::any_io_executor& executor)
-        : of(std::move(all)), me{size, asio::steady_timer(executor)} {
+        : of(std::move(all)), me{size, Timer(executor)} {
       of->queue.push_back(&me);
     }
     ~Place() {  // also when the coroutine is cancelled
@@ -72,7 +73,7 @@ Task<std::shared_ptr<ImagePool::Reservation>> ImagePool::reserve(std::size_t byt
     }
   } place(budget, bytes, home);
   while (budget->queue.front() != &place.me || !budget->fits(bytes)) {
-    place.me.wake.expires_at(asio::steady_timer::time_point::max());
+    place.me.wake.expires_at(Timer::time_point::max());
     boost::system::error_code ignored;
     co_await place.me.wake.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
@@ -94,9 +95,9 @@ Task<Snapshot> ImagePool::read_screen(std::shared_ptr<Framebuffer> screen, Frame
   const bool large = screen->geometry().bytes() > kLargeFrame;
   auto read = [screen = std::move(screen), frame = std::move(frame), keep]() mutable {
     Snapshot snapshot;
-    const auto began = Snapshot::Clock::now();
+    const auto began = Clock::now();
     snapshot.digest = screen->read(frame);
-    snapshot.at = Snapshot::Clock::now();
+    snapshot.at = Clock::now();
     snapshot.cost = snapshot.at - began;
     if (keep == Keep::frame) snapshot.frame = std::move(frame);
     else frame = {};

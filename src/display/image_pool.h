@@ -22,6 +22,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "backend/clock.h"
 #include "display/encode.h"
 #include "display/framebuffer.h"
 
@@ -42,7 +43,6 @@ struct ImageOptions {
 
 // One read of a screen.
 struct Snapshot {
-  using Clock = std::chrono::steady_clock;
   Result<FrameDigest> digest = Error{Code::internal, "the screen was not read"};
   Frame frame = {};
   Clock::time_point at = {};  // when it was read
@@ -128,7 +128,7 @@ class ImagePool::Reservation {
 // the CPU, however many there are. Large screens count more, because only they are noticed.
 class ReadBudget {
  public:
-  using Duration = std::chrono::steady_clock::duration;
+  using Duration = Clock::duration;
 
   explicit ReadBudget(std::shared_ptr<ImagePool> pool) : pool_(std::move(pool)) {
     ++pool_->readers_;

@@ -7,6 +7,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "backend/clock.h"
 #include "base/packet.h"
 
 namespace vitrine::display {
@@ -71,7 +72,7 @@ Task<Result<wire::encoder::Reply>> Recorder::next(std::chrono::milliseconds time
         co_await (socket_.async_wait(asio::posix::stream_descriptor::wait_read,
                                      asio::redirect_error(asio::use_awaitable, unreadable)) ||
                   timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored)));
-    const bool late = asio::steady_timer::clock_type::now() >= timer_.expiry();
+    const bool late = Clock::now() >= timer_.expiry();
     if (first.index() == 1 && !late) continue;  // stop() shortened the timeout
     if (first.index() == 1) co_return Error{Code::timed_out, "the encoder does not answer"};
     if (unreadable) co_return Error{Code::unavailable, "the encoder is gone"};
@@ -79,7 +80,7 @@ Task<Result<wire::encoder::Reply>> Recorder::next(std::chrono::milliseconds time
 }
 
 void Recorder::stop(std::chrono::milliseconds timeout) {
-  const auto latest = asio::steady_timer::clock_type::now() + timeout;
+  const auto latest = Clock::now() + timeout;
   if (timer_.expiry() > latest) timer_.expires_at(latest);
   const std::string packet = wire::encoder::encode_request(wire::encoder::Stop{});
   if (socket_.is_open()) (void)send_packet(socket_.native_handle(), packet, {}, Wait::dont);

@@ -10,10 +10,10 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <memory>
 
+#include "backend/clock.h"
 #include "display/screen.h"
 #include "wire/encoder.h"
 
@@ -56,7 +56,7 @@ class Recorder {
 
  private:
   asio::posix::stream_descriptor socket_;
-  asio::steady_timer timer_;  // of next()
+  Timer timer_;  // of next()
   std::uint64_t encoder_;
 };
 

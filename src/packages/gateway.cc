@@ -4,8 +4,6 @@
 #include <sys/random.h>
 
 #include <array>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -16,6 +14,8 @@
 #include <map>
 #include <optional>
 
+#include "backend/clock.h"
+#include "backend/spawn.h"
 #include "base/base64.h"
 
 namespace vitrine::packages {
@@ -204,7 +204,7 @@ class Relay {
   // Whole, because it says where the files are.
   template <class Stream>
   Task<void> send_page(Stream& index, beast::flat_buffer& buffer, Parser& parser) {
-    const auto latest = std::chrono::steady_clock::now() + kPageTime;
+    const auto latest = Clock::now() + kPageTime;
     std::string page;
     struct Counted {
       std::shared_ptr<std::size_t> all;
@@ -214,7 +214,7 @@ class Relay {
     } counted(asked_.pages);
     while (!parser.is_done()) {
       const std::optional<std::size_t> got = co_await read_some(index, buffer, parser);
-      if (!got || page.size() + *got > kMaxPage || std::chrono::steady_clock::now() > latest)
+      if (!got || page.size() + *got > kMaxPage || Clock::now() > latest)
         co_return co_await refuse(client_, 502);
       *counted.all += *got;
       counted.mine += *got;
@@ -325,13 +325,13 @@ Task<void> accept_all(std::shared_ptr<Shared> shared) {
         co_await shared->acceptor->async_accept(asio::redirect_error(asio::use_awaitable, failed));
     if (failed == asio::error::operation_aborted) co_return;
     if (failed) {  // out of descriptors: those that are busy need a moment
-      asio::steady_timer pause(shared->executor, std::chrono::milliseconds(100));
+      Timer pause(shared->executor, std::chrono::milliseconds(100));
       co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, failed));
       continue;
     }
     if (shared->open >= kMaxOpen) continue;  // closed at once
     ++shared->open;
-    asio::co_spawn(shared->executor, answer(shared, std::move(socket)), asio::detached);
+    spawn(shared->executor, answer(shared, std::move(socket)), "index gateway connection");
   }
 }
 
@@ -368,7 +368,7 @@ Status Gateway::open() {
   port_ = acceptor.local_endpoint().port();
   shared_->here = "http://127.0.0.1:" + std::to_string(port_);
   shared_->acceptor.emplace(std::move(acceptor));
-  asio::co_spawn(shared_->executor, accept_all(shared_), asio::detached);
+  spawn(shared_->executor, accept_all(shared_), "index gateway");
   return ok();
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/inventories.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
+#include "backend/clock.h"
+#include "backend/spawn.h"
 
 namespace vitrine::provision {
 
@@ -34,11 +34,11 @@ Task<std::optional<PackageTrouble>> Inventories::learn(std::string environment) 
     order.environment = environment;
     auto workshop =
         std::make_shared<Workshop>(executor_, registry_, config_, index_, std::move(order));
-    workshop->latest = std::chrono::steady_clock::now() + kTime;
+    workshop->latest = Clock::now() + kTime;
     question = std::make_shared<Question>(executor_, std::move(workshop));
     asked_[environment] = question;
     // Detached, as an installation is: who asked may leave, and the session must end.
-    asio::co_spawn(executor_, ask(question), asio::detached);
+    spawn(executor_, ask(question), "inventory");
   }
   while (!question->answered) co_await question->changes.wait();
   co_return question->trouble;

@@ -2,10 +2,10 @@
 #include "provision/provisioner.h"
 
 #include <boost/algorithm/string/join.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <set>
 
+#include "backend/clock.h"
+#include "backend/spawn.h"
 #include "base/sha256.h"
 #include "packages/requirements.h"
 
@@ -64,17 +64,16 @@ Task<Status> Provisioner::provide_in_time(session::SessionSpec* spec,
   wish.allow_sdist = spec->allow_sdist;
   wish.environment = spec->environment;
   wish.owner = spec->owner;
-  asio::co_spawn(
+  spawn(
       executor_,
       [](Provisioner* self, std::shared_ptr<Shared> to, PackageWish what) -> Task<void> {
         Provided got = co_await self->provide(std::move(what), {});
         to->provided = std::move(got);
         to->changes.tell();
       }(this, shared, std::move(wish)),
-      asio::detached);
-  const auto latest = std::chrono::steady_clock::now() + patience;
-  while (!shared->provided && std::chrono::steady_clock::now() < latest)
-    co_await shared->changes.wait(latest);
+      "packages in time");
+  const auto latest = Clock::now() + patience;
+  while (!shared->provided && Clock::now() < latest) co_await shared->changes.wait(latest);
   if (!shared->provided)
     co_return Error{.code = Code::unavailable,
                     .message = "the packages are still being installed",
@@ -193,12 +192,12 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
       flights_[key] = flight;
       registry_.accounts().installation_begins(flight->owner);
       flight->turn = turns_.ask(flight->owner);
-      asio::co_spawn(
+      spawn(
           executor_,
           [](Provisioner* self, std::string of, std::shared_ptr<Flight> it) -> Task<void> {
             co_await self->fly(std::move(of), std::move(it));
           }(this, key, flight),
-          asio::detached);
+          "installation");
     }
     ++flight->waiting;
     flight->turn.join(wish.owner);
@@ -210,12 +209,12 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
         if (--flight->waiting > 0 || flight->result || flight->orphaned) return;
         flight->workshop->abandoned = true;
         self->landed_.tell();  // it may still queue
-        asio::co_spawn(
+        spawn(
             self->executor_,
             [](std::shared_ptr<Workshop> it) -> Task<void> {
               co_await it->close();
             }(flight->workshop),
-            asio::detached);
+            "end of an installation");
       }
     } waiting{flight, this};
     std::shared_ptr<Flight> mine = flight;
@@ -254,7 +253,7 @@ Task<Provided> Provisioner::provide(PackageWish wish, Progress progress) {
 Task<void> Provisioner::fly(std::string key, std::shared_ptr<Flight> flight) {
   const std::shared_ptr<Workshop> workshop = flight->workshop;
   while (!flight->turn.is_called() && !workshop->abandoned) co_await landed_.wait();
-  workshop->latest = std::chrono::steady_clock::now() + config_.time;  // queueing does not count
+  workshop->latest = Clock::now() + config_.time;  // queueing does not count
   Provided result;
   try {
     result = co_await installer_.install(workshop);

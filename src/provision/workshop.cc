@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "backend/clock.h"
 #include "model/layer.h"
 #include "packages/requirements.h"
 
@@ -139,9 +140,9 @@ Task<Workshop::Said> Workshop::ask(json::object job) {
   ExecRequest request;
   request.code = "from vitrine_runtime import installer; installer.main()";
   request.stdin_text = json::serialize(job);
-  request.timeout = std::max(std::chrono::milliseconds(100),
-                             std::chrono::duration_cast<std::chrono::milliseconds>(
-                                 latest - std::chrono::steady_clock::now()));
+  request.timeout =
+      std::max(std::chrono::milliseconds(100),
+               std::chrono::duration_cast<std::chrono::milliseconds>(latest - Clock::now()));
   std::shared_ptr<session::Session> session = session_;
   if (!session || abandoned) {
     said.trouble = explain("cancelled", "nobody waited for it");

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/clock.h"
 #include "packages/config.h"
 #include "provision/index_access.h"
 #include "provision/package_trouble.h"
@@ -65,8 +66,8 @@ class Workshop {
   const std::shared_ptr<session::Session>& session() const { return session_; }
 
   const WorkOrder order;
-  std::chrono::steady_clock::time_point latest;  // then it is over
-  bool abandoned = false;                        // nobody waits: no further job is begun
+  Clock::time_point latest;  // then it is over
+  bool abandoned = false;    // nobody waits: no further job is begun
   std::vector<std::string> progress;
   session::Changes changes;  // of the progress, and of what its owner says of it
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "backend/clock.h"
 #include "base/result.h"
 #include "model/identity.h"
 #include "model/limits.h"
@@ -28,7 +29,7 @@ Error to_error(const Refusal& refusal);
 
 class Accounts {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = vitrine::Clock;
   explicit Accounts(std::function<Clock::time_point()> now = Clock::now) : now_(std::move(now)) {}
 
   void open(const Identity& identity);

@@ -123,7 +123,7 @@ void Capture::judge_running(Clock::time_point now) {
   hooks_.end_loop(still ? wire::Screen::still : wire::Screen::painting);
 }
 
-Capture::Clock::duration Capture::pause(Clock::time_point now) const {
+Clock::duration Capture::pause(Clock::time_point now) const {
   const auto least =
       read_budget_ ? read_budget_->pause_after(look_cost_) : display::least_pause(look_cost_);
   if (painted_at_) return std::max<Clock::duration>(kLook, least);

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/clock.h"
 #include "display/image_pool.h"
 #include "display/screen.h"
 #include "model/execution.h"
@@ -36,7 +37,7 @@ struct Pictured {
   std::string session;
   std::string execution;  // "" = asked for by itself
   PictureResult result = PictureResult::failed;
-  std::chrono::steady_clock::duration latency{};
+  Clock::duration latency{};
   std::string why;  // none was taken
 };
 
@@ -66,11 +67,9 @@ class Capture {
   std::vector<std::string> notes;
   using Result = PictureResult;
   Result result = Result::failed;
-  std::chrono::steady_clock::duration latency{};  // from the wish for the last picture to the PNG
+  Clock::duration latency{};  // from the wish for the last picture to the PNG
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   Task<void> find_view();
   Task<bool> look();
   bool is_good_after_painting(Clock::time_point now) const;

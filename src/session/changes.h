@@ -8,23 +8,24 @@
 #include <algorithm>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <vector>
+
+#include "backend/clock.h"
 
 namespace vitrine::session {
 
 class Changes {
  public:
-  using Time = boost::asio::steady_timer::time_point;
+  using Time = Timer::time_point;
 
   explicit Changes(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
 
   boost::asio::awaitable<void> wait(Time latest = Time::max()) {
-    boost::asio::steady_timer timer(executor_, latest);
+    Timer timer(executor_, latest);
     struct Registered {
-      std::vector<boost::asio::steady_timer*>& list;
-      boost::asio::steady_timer* timer;
+      std::vector<Timer*>& list;
+      Timer* timer;
       ~Registered() { std::erase(list, timer); }
     } registered{waiting_, &timer};
     waiting_.push_back(&timer);
@@ -33,12 +34,12 @@ class Changes {
   }
 
   void tell() {
-    for (boost::asio::steady_timer* timer : waiting_) timer->cancel();
+    for (Timer* timer : waiting_) timer->cancel();
   }
 
  private:
   boost::asio::any_io_executor executor_;
-  std::vector<boost::asio::steady_timer*> waiting_;  // each on the stack of a coroutine in wait()
+  std::vector<Timer*> waiting_;  // each on the stack of a coroutine in wait()
 };
 
 }  // namespace vitrine::session

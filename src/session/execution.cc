@@ -47,9 +47,8 @@ Task<void> Execution::finished() {
 }
 
 Task<bool> Execution::finished_within(std::chrono::milliseconds time) {
-  const auto latest = asio::steady_timer::clock_type::now() + time;
-  while (!finished_ && asio::steady_timer::clock_type::now() < latest)
-    co_await changes_.wait(latest);
+  const auto latest = Clock::now() + time;
+  while (!finished_ && Clock::now() < latest) co_await changes_.wait(latest);
   co_return finished_;
 }
 

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "backend/clock.h"
 #include "model/execution.h"
 #include "session/changes.h"
 #include "session/output.h"
@@ -107,10 +108,10 @@ class Execution {
   std::optional<Ending> ending;  // it is over but for the picture
   std::size_t notes_told = 0;    // by the worker
   std::uint32_t line = 0;        // of its code, the last that the worker told; 0 = none
-  std::chrono::steady_clock::time_point line_at{};
+  Clock::time_point line_at{};
   std::string stack;         // where it was when it was asked last
   std::uint64_t stacks = 0;  // how often it has told
-  std::chrono::steady_clock::time_point started{};
+  Clock::time_point started{};
   std::uint64_t cpu_before_us = 0;
 
  private:

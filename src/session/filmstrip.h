@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "backend/clock.h"
 #include "display/image_pool.h"
 #include "display/screen.h"
 #include "model/execution.h"
@@ -45,8 +46,6 @@ class Filmstrip {
   void display_changed() { changes_.tell(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   Task<bool> look();
   Task<std::shared_ptr<const std::string>> encode(std::shared_ptr<const display::Frame> frame);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/hearing.h"
 
+#include "backend/clock.h"
+
 namespace vitrine::session {
 
 Outcome outcome_of(wire::Claim claim, bool timed_out) {
@@ -25,7 +27,7 @@ Status hear(const wire::Message& message, Execution& execution) {
       Result<wire::Line> line = wire::Line::decode(message.payload);
       if (!line) return std::move(line.error());
       execution.line = line->number;
-      execution.line_at = std::chrono::steady_clock::now();
+      execution.line_at = Clock::now();
       return ok();
     }
     case wire::Type::result: {

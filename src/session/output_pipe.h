@@ -14,7 +14,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <chrono>
@@ -24,6 +23,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/clock.h"
 #include "base/fd.h"
 
 namespace vitrine::session {
@@ -75,7 +75,7 @@ class OutputPipe {
   boost::asio::awaitable<void> look_away(std::chrono::milliseconds time) {
     watch_.release();
     while (pipe_ && !watch_.is_open()) {
-      boost::asio::steady_timer pause(watch_.get_executor(), time);
+      Timer pause(watch_.get_executor(), time);
       boost::system::error_code failed;
       co_await pause.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, failed));
       if (pipe_) watch_.assign(pipe_.get(), failed);  // fails where the kernel lacks memory: again

@@ -7,19 +7,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/json.hpp>
 #include <map>
 #include <set>
 
+#include "backend/clock.h"
+#include "backend/spawn.h"
 #include "session/stamps.h"
 
 namespace vitrine::session {
 
 namespace json = boost::json;
 namespace encoder = wire::encoder;
-using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 namespace {
@@ -169,7 +168,7 @@ Task<void> Recordings::adopt(std::string keeper_instance) {
     one->recorder = std::move(*recorder);
     one->latest = Clock::now() + std::chrono::seconds(one->wish.max_seconds) + kSilence;
     if (one->asked) one->latest = Clock::now() + kEndTime;
-    asio::co_spawn(executor_, follow(one), asio::detached);
+    spawn(executor_, follow(one), "recording");
   }
 }
 
@@ -264,7 +263,7 @@ Task<Result<std::shared_ptr<Recording>>> Recordings::start(std::shared_ptr<Sessi
   unneeded.path.clear();
   all_[one->id] = one;
   if (on_change) on_change(*one);
-  asio::co_spawn(executor_, follow(one), asio::detached);
+  spawn(executor_, follow(one), "recording");
   co_return one;
 }
 
@@ -351,7 +350,7 @@ void Recordings::display_ended(const std::string& session) {
 Task<void> Recordings::finish_all() {
   for (auto& [id, one] : all_) ask_to_end(*one, "server_stopped", "the server was stopped");
   const auto latest = Clock::now() + kFinishTime;
-  asio::steady_timer timer(executor_);
+  Timer timer(executor_);
   while (running() > 0 && Clock::now() < latest) {
     timer.expires_after(20ms);
     co_await timer.async_wait(asio::use_awaitable);

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "backend/clock.h"
 #include "display/recorder.h"
 #include "model/identity.h"
 #include "session/accounts.h"
@@ -48,7 +49,7 @@ struct Recording {
   std::string keeper;
   std::shared_ptr<display::Recorder> recorder;
   std::optional<std::pair<std::string, std::string>> asked;  // to end: reason, detail
-  std::chrono::steady_clock::time_point latest{};
+  Clock::time_point latest{};
   bool removed = false;
   Changes changes;  // told when it has ended
 };

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <boost/algorithm/string/join.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/json.hpp>
 #include <map>
 
+#include "backend/clock.h"
+#include "backend/spawn.h"
 #include "packages/requirements.h"
 #include "session/stamps.h"
 
@@ -345,7 +345,7 @@ void Registry::wake(Session& session) {
 
 void Registry::rest_idle() {
   (void)store_.settle();  // what fails now is tried again
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = Clock::now();
   std::vector<std::shared_ptr<Session>> over;
   for (auto& [id, session] : sessions_) {
     if (session->busy() || session->attached > 0) {
@@ -362,12 +362,12 @@ void Registry::rest_idle() {
   }
   for (auto& session : over) {
     ++counters_.idle_ended;
-    asio::co_spawn(
+    spawn(
         executor_,
         [](Registry* self, std::shared_ptr<Session> one) -> Task<void> {
           (void)co_await self->end(one);
         }(this, session),
-        asio::detached);
+        "end of an idle session");
   }
 }
 

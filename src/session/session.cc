@@ -2,11 +2,11 @@
 #include "session/session.h"
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "backend/clock.h"
+#include "backend/spawn.h"
 #include "session/hearing.h"
 #include "session/lines.h"
 #include "session/meters.h"
@@ -98,15 +98,15 @@ void Session::connect(std::uint64_t number, Lines lines, Line line) {
       connection_->socket->send(wire::Type::setup, 0, setup->encode());
   }
   auto self = shared_from_this();
-  const auto spawn = [&](Task<void> task) {
-    asio::co_spawn(executor_, std::move(task), asio::detached);
+  const auto frames = [](auto me, auto to) -> Task<void> { co_await me->read_frames(to); };
+  spawn(executor_, frames(self, connection_), "worker's messages");
+  const auto pipe = [](auto me, auto to, Stream which) -> Task<void> {
+    co_await me->read_pipe(to, which);
   };
-  spawn([](auto me, auto to) -> Task<void> { co_await me->read_frames(to); }(self, connection_));
   for (Stream stream : {Stream::out, Stream::err})
-    spawn([](auto me, auto to, Stream which) -> Task<void> { co_await me->read_pipe(to, which); }(
-                                                 self, connection_, stream));
-  if (connection_->network)
-    spawn([](auto me, auto to) -> Task<void> { co_await me->read_network(to); }(self, connection_));
+    spawn(executor_, pipe(self, connection_, stream), "worker's output");
+  const auto network = [](auto me, auto to) -> Task<void> { co_await me->read_network(to); };
+  if (connection_->network) spawn(executor_, network(self, connection_), "network log");
 }
 
 void Session::disconnect() {
@@ -128,7 +128,7 @@ void Session::restore(const std::optional<store::ExecRow>& running, std::uint64_
   current_->record.policy = spec.policy;
   current_->number = running->number;
   last_number_ = running->number;
-  current_->started = std::chrono::steady_clock::now();
+  current_->started = Clock::now();
   current_->add_note("the server was restarted while this ran: output from before is missing");
   // The keeper has kept the deadline it was told; only what it never heard of gets a new one.
   current_->watched = watched == current_->number;
@@ -165,7 +165,7 @@ void Session::begin_next() {
   current_ = std::move(queue_.front());
   queue_.pop_front();
   current_->number = ++last_number_;
-  current_->started = std::chrono::steady_clock::now();
+  current_->started = Clock::now();
   current_->cpu_before_us = connection_->meters.cpu_us().value_or(0);
   const ExecRequest& request = current_->request;
   // First, or a front that dies between the two leaves code running of which the next one knows nothing:
@@ -193,16 +193,16 @@ void Session::begin_sights() {
           }};
   const Sights::Place place{screen, image_pool_, engine, spec.display};
   current_->sights = std::make_shared<Sights>(executor_, place, current_, std::move(hooks));
-  const auto spawn = [&](Sight sight) {
-    asio::co_spawn(
+  const auto start = [&](Sight sight) {
+    spawn(
         executor_,
         [](auto self, auto execution, Sight which) -> Task<void> {
           co_await self->see(execution, which);
         }(shared_from_this(), current_, sight),
-        asio::detached);
+        "capture");
   };
-  if (current_->request.capture_screenshot) spawn(Sight::picture);
-  if (current_->request.strip) spawn(Sight::strip);
+  if (current_->request.capture_screenshot) start(Sight::picture);
+  if (current_->request.strip) start(Sight::strip);
 }
 
 Task<void> Session::see(std::shared_ptr<Execution> execution, Sight which) {
@@ -249,7 +249,7 @@ void Session::arm_watch() {
   watch_timer_.async_wait([self = shared_from_this(), number, limit](error_code cancelled) {
     if (cancelled || !self->current_ || self->current_->number != number) return;
     const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::chrono::steady_clock::now() - self->current_->started);
+        Clock::now() - self->current_->started);
     const auto left = std::max(limit - spent, std::chrono::milliseconds(1));
     self->current_->watched = true;
     self->keeper_.post(wire::Watch{self->engine, number, static_cast<std::uint64_t>(left.count())});
@@ -273,7 +273,7 @@ bool Session::take_frames(Connection& connection, int most) {
 }
 
 Task<void> Session::rest(std::chrono::milliseconds time) {
-  asio::steady_timer pause(executor_, time);
+  Timer pause(executor_, time);
   error_code ignored;
   co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
 }
@@ -413,8 +413,7 @@ void Session::take(const wire::Message& message) {
 void Session::measure(Execution& done) {
   drain_pipes();
   done.record.usage.wall_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - done.started)
-          .count();
+      std::chrono::duration<double, std::milli>(Clock::now() - done.started).count();
   if (!connection_) return;
   if (const std::optional<std::uint64_t> now = connection_->meters.cpu_us())
     done.record.usage.cpu_ms =
@@ -487,8 +486,8 @@ Task<std::optional<std::string>> Session::stack() {
   if (!asked) co_return "";
   const std::uint64_t before = asked->stacks;
   keeper_.post(wire::AskStack{engine, asked->number});
-  const auto latest = std::chrono::steady_clock::now() + kStackTime;
-  while (asked->stacks == before && asked == current_ && std::chrono::steady_clock::now() < latest)
+  const auto latest = Clock::now() + kStackTime;
+  while (asked->stacks == before && asked == current_ && Clock::now() < latest)
     co_await stack_told_.wait(latest);
   if (asked->stacks != before) co_return asked->stack;
   if (asked != current_) co_return "";

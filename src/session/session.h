@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/clock.h"
 #include "backend/keeper_link.h"
 #include "session/capture.h"
 #include "session/execution.h"
@@ -83,10 +84,10 @@ class Session : public std::enable_shared_from_this<Session> {
   bool frozen = false;
   bool ended = false;  // being or having been deleted
   // Idle means: nothing runs or waits, and nobody is attached.
-  std::chrono::steady_clock::time_point last_used = std::chrono::steady_clock::now();
+  Clock::time_point last_used = Clock::now();
   bool busy() const { return current_ != nullptr || !queue_.empty(); }
   int attached = 0;
-  void touch() { last_used = std::chrono::steady_clock::now(); }
+  void touch() { last_used = Clock::now(); }
   const Execution* current() const { return current_.get(); }
 
  private:
@@ -125,7 +126,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::uint64_t replayed_ = 0;  // adopted: the execution whose messages come again after `ready`
   bool replaying_ = false;      // adopted: what comes before the worker's `ready` will come again
   std::uint64_t resume_token_ = 0;  // of the `resume` that this `ready` answers
-  asio::steady_timer watch_timer_;
+  Timer watch_timer_;
   Changes stack_told_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/sights.h"
 
+#include "backend/clock.h"
+
 namespace vitrine::session {
 
 namespace {
@@ -17,7 +19,7 @@ StripHooks strip_hooks(std::weak_ptr<Execution> target) {
   const auto line = [target]() -> std::optional<std::uint32_t> {
     const auto execution = target.lock();
     if (!execution || execution->ending || execution->line == 0) return std::nullopt;
-    if (std::chrono::steady_clock::now() - execution->line_at > kLineHolds) return std::nullopt;
+    if (Clock::now() - execution->line_at > kLineHolds) return std::nullopt;
     return execution->line;
   };
   const auto add = [target](StripFrame frame) {

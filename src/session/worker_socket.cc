@@ -4,11 +4,10 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "backend/spawn.h"
 #include "base/packet.h"
 #include "wire/message_frames.h"
 
@@ -33,10 +32,10 @@ void WorkerSocket::send(wire::Type type, std::uint64_t number, std::string_view 
     unsent_.pop_front();
   if (unsent_.empty()) return;
   flushing_ = true;
-  asio::co_spawn(
+  spawn(
       socket_.get_executor(),
       [](auto self) -> asio::awaitable<void> { co_await self->flush(); }(shared_from_this()),
-      asio::detached);
+      "worker socket");
 }
 
 asio::awaitable<void> WorkerSocket::flush() {

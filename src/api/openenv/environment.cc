@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/openenv/environment.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "api/render.h"
+#include "backend/spawn.h"
 #include "provision/provisioner.h"
 #include "session/stamps.h"
 
@@ -145,12 +144,12 @@ std::shared_ptr<Session> Environment::let_go() {
 void Environment::close() {
   std::shared_ptr<Session> old = let_go();
   if (!old) return;
-  asio::co_spawn(
+  spawn(
       executor_,
       [](session::Registry* registry, std::shared_ptr<Session> one) -> Task<void> {
         (void)co_await registry->end(one);
       }(&registry_, old),
-      asio::detached);
+      "end of an environment");
 }
 
 Task<Status> Environment::open() {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/openenv/judge.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/json.hpp>
+
+#include "backend/clock.h"
+#include "backend/spawn.h"
 
 namespace vitrine::api::openenv {
 
@@ -175,12 +176,11 @@ Task<std::optional<double>> Judge::reward(const Judged& judged) {
   waiting_.push_back(mine);
   if (!judging_) {
     judging_ = true;
-    asio::co_spawn(
-        executor_, [](Judge* self) -> Task<void> { co_await self->judge_all(); }(this),
-        asio::detached);
+    spawn(
+        executor_, [](Judge* self) -> Task<void> { co_await self->judge_all(); }(this), "reward");
   }
-  const auto latest = std::chrono::steady_clock::now() + kPatience;
-  while (!mine->done && std::chrono::steady_clock::now() < latest) co_await changes_.wait(latest);
+  const auto latest = Clock::now() + kPatience;
+  while (!mine->done && Clock::now() < latest) co_await changes_.wait(latest);
   co_return mine->reward;
 }
 
@@ -204,6 +204,11 @@ Task<bool> Judge::judge(std::vector<std::shared_ptr<Case>> cases) {
 }
 
 Task<void> Judge::judge_all() {
+  // However it ends, the next one that waits starts it again.
+  struct Judging {
+    bool& on;
+    ~Judging() { on = false; }
+  } judging{judging_};
   while (!waiting_.empty()) {
     std::vector<std::shared_ptr<Case>> cases;
     for (std::size_t bytes = 0; cases.size() < kTogether && cases.size() < waiting_.size();) {
@@ -223,7 +228,6 @@ Task<void> Judge::judge_all() {
     for (const auto& one : cases) one->done = true;
     changes_.tell();
   }
-  judging_ = false;
 }
 
 }  // namespace vitrine::api::openenv

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "api/openenv/adapter.h"
+#include "backend/clock.h"
 
 namespace vitrine::api::openenv {
 
@@ -85,7 +85,7 @@ Task<void> Adapter::socket(Exchange& exchange) {
     if (!co_await socket->send(std::move(refusal))) co_return;
     // Stock clients read it as the answer to what they send first, and cannot send to a socket that
     // is closing.
-    asio::steady_timer timer(executor_, kRefusalTime);
+    Timer timer(executor_, kRefusalTime);
     (void)co_await (socket->next() || timer.async_wait(asio::use_awaitable));
     co_return co_await socket->close(WebSocket::Close::normal, "");
   }
@@ -138,7 +138,7 @@ Task<void> Adapter::web_socket(Exchange& exchange) {
         (state.steps == 0 ? "true" : "false") + "}}";
     if (!co_await socket->send(std::move(update))) co_return;
     // Also now and then, to find out that nobody watches any more.
-    co_await web_changes_->wait(std::chrono::steady_clock::now() + std::chrono::seconds(20));
+    co_await web_changes_->wait(Clock::now() + std::chrono::seconds(20));
   }
 }
 
