@@ -178,24 +178,23 @@ Task<void> Native::wait(Exchange& exchange, Session& session,
 Task<void> Native::stream_execution(Exchange& exchange, Streamed& streamed, Session& session,
                                     std::shared_ptr<Execution> execution) {
   co_await streamed.begin();
-  execution->attach();
-  std::size_t cursor = 0;
+  std::optional<session::EventLog::Reader> reader(std::in_place, execution->events());
   bool there = true;
   while (there) {
     // Waits for the next event and for the client's leaving at once.
     std::optional<session::Event> event;
     if (execution->request.on_disconnect == OnDisconnect::interrupt) {
-      auto first = co_await (execution->next(cursor) || exchange.gone());
+      auto first = co_await (reader->next() || exchange.gone());
       if (first.index() == 1) there = false;
       else event = std::move(std::get<0>(first));
     } else {
-      event = co_await execution->next(cursor);
+      event = co_await reader->next();
     }
     if (!there || !event) break;
     std::string line = event_json(*event);
     if (!line.empty()) there = co_await exchange.write(line + "\n");
   }
-  execution->detach();
+  reader.reset();  // what nobody reads any more holds up nobody
   if (!there && execution->request.on_disconnect == OnDisconnect::interrupt &&
       !execution->is_finished())
     session.interrupt(execution.get());

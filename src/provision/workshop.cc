@@ -155,10 +155,10 @@ Task<Workshop::Said> Workshop::ask(json::object job) {
   }
   std::shared_ptr<session::Execution> execution = *started;
   std::string line;
-  std::size_t cursor = 0;
+  session::EventLog::Reader reader(execution->events());
   bool done = false;
   for (;;) {
-    std::optional<session::Event> event = co_await execution->next(cursor);
+    std::optional<session::Event> event = co_await reader.next();
     if (!event) break;
     const auto* output = std::get_if<session::OutputEvent>(&*event);
     if (output == nullptr || output->stream != session::Stream::out) continue;

@@ -12,14 +12,14 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "backend/clock.h"
 #include "model/execution.h"
 #include "session/changes.h"
+#include "session/event.h"
+#include "session/event_log.h"
 #include "session/output.h"
-#include "wire/messages.h"
 
 namespace vitrine::session {
 
@@ -29,58 +29,16 @@ using Task = asio::awaitable<T>;
 
 class Sights;
 
-enum class Stream { out, err };
-
-struct OutputEvent {
-  Stream stream = Stream::out;
-  std::string text;
-};
-struct ResultEvent {
-  wire::ResultKind kind = wire::ResultKind::value;
-  std::string display_id;
-  MimeBundle data;
-  std::string metadata;
-};
-struct ErrorEvent {
-  ExecError error;
-};
-struct NoteEvent {
-  std::string text;
-};
-struct InputEvent {
-  std::string prompt;
-  bool password = false;
-};
-struct ScreenshotEvent {
-  std::optional<std::string> png;
-};
-struct FrameEvent {
-  StripFrame frame;
-};
-struct FinishedEvent {};
-
-using Event = std::variant<OutputEvent, ResultEvent, ErrorEvent, NoteEvent, InputEvent,
-                           ScreenshotEvent, FrameEvent, FinishedEvent>;
-
 class Execution {
  public:
   Execution(asio::any_io_executor executor, ExecRequest request, std::size_t output_limit);
 
-  // The event at `cursor`, waiting for it if need be; nullopt after Finished. Readers keep their own
-  // cursor, so any number of them sees everything; of very many events, one who comes late sees
-  // only those that are not dropped yet.
-  Task<std::optional<Event>> next(std::size_t& cursor);
+  // What readers read: EventLog::Reader(execution.events()). The session stops reading the worker's pipes
+  // while the slowest of them is too far behind.
+  const std::shared_ptr<EventLog>& events() { return events_; }
   Task<void> finished();
   Task<bool> finished_within(std::chrono::milliseconds time);
   bool is_finished() const { return finished_; }
-
-  // Bytes of events that the slowest attached reader has not taken; the session stops reading the
-  // worker's pipes beyond a limit.
-  std::size_t backlog() const { return attached_ == 0 ? 0 : unread_; }
-  void attach() { ++attached_; }
-  void detach();
-  // Waits until the readers have caught up, or nobody reads.
-  Task<void> caught_up(std::size_t limit);
 
   // For the session.
   void add_output(Stream stream, std::string_view bytes);
@@ -116,10 +74,8 @@ class Execution {
 
  private:
   bool take_extra(std::size_t bytes);
-  std::size_t end_of_events() const { return dropped_ + events_.size(); }
-  void emit(Event event, std::size_t bytes);
 
-  Changes changes_;
+  Changes ended_;
   Output out_;
   Output err_;
   std::size_t result_bytes_ = 0;
@@ -127,11 +83,7 @@ class Execution {
   std::size_t extra_ = 0;
   std::map<std::string, std::size_t> displays_;  // display_id -> its place in record.results
   std::size_t output_limit_;
-  std::vector<Event> events_;
-  std::size_t dropped_ = 0;  // events before the first of events_
-  std::size_t taken_ = 0;    // where the foremost reader is
-  std::size_t unread_ = 0;
-  int attached_ = 0;
+  std::shared_ptr<EventLog> events_;
   bool finished_ = false;
 };
 

@@ -325,7 +325,7 @@ Task<void> Session::read_pipe(std::shared_ptr<Connection> connection, Stream str
       continue;
     }
     std::shared_ptr<Execution> execution = current_;
-    co_await execution->caught_up(kMaxBacklog);
+    co_await execution->events()->caught_up(kMaxBacklog);
     if (connection->over() || execution != current_) continue;
     const std::optional<std::size_t> got = pipe.read(buffer);
     if (!got) co_return;

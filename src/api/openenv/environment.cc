@@ -33,10 +33,10 @@ std::string with_line(std::string text, const std::string& line) {
 }
 
 // The text of the last statement's value.
-Task<std::string> value_of(Execution& execution) {
-  std::size_t cursor = 0;
+Task<std::string> value_of(std::shared_ptr<Execution> execution) {
+  session::EventLog::Reader reader(execution->events());
   std::string text;
-  while (std::optional<session::Event> event = co_await execution.next(cursor)) {
+  while (std::optional<session::Event> event = co_await reader.next()) {
     const auto* result = std::get_if<session::ResultEvent>(&*event);
     if (result == nullptr || result->kind != wire::ResultKind::value) continue;
     for (const auto& [type, bytes] : result->data)
@@ -220,7 +220,7 @@ Task<Result<Observation>> Environment::step(Action action, std::optional<double>
   const ExecRecord& record = execution->record;
   Observation seen;
   seen.exit_code = record.exit_code;
-  seen.out = with_line(record.out, co_await value_of(*execution));
+  seen.out = with_line(record.out, co_await value_of(execution));
   if (std::exchange(lost_, false))
     seen.err =
         "note: the environment's interpreter was gone and has been replaced: its variables "
