@@ -95,8 +95,17 @@ void FakeWorker::say_nonsense(std::string_view bytes) {
 }
 
 void FakeWorker::ready(std::uint64_t last_execution) {
+  std::uint64_t token = 0;  // of the last resume, which this answers
+  for (const wire::Message& message : heard())
+    if (message.type == wire::Type::resume)
+      if (Result<wire::Resume> resume = wire::Resume::decode(message.payload))
+        token = resume->token;
+  ready(last_execution, token);
+}
+
+void FakeWorker::ready(std::uint64_t last_execution, std::uint64_t token) {
   count_anew();
-  say(wire::Type::ready, 0, wire::Ready{"3.11.2", last_execution}.encode());
+  say(wire::Type::ready, 0, wire::Ready{"3.11.2", last_execution, token}.encode());
   count_anew();
 }
 

@@ -31,7 +31,9 @@ class FakeWorker {
   // The code of the nth execution that it was told to run; nullopt before.
   std::optional<std::string> code(std::size_t nth);
 
+  // Answers the last resume, or the one with this token.
   void ready(std::uint64_t last_execution);
+  void ready(std::uint64_t last_execution, std::uint64_t token);
   void result(std::uint64_t execution, std::string_view text);
   void note(std::uint64_t execution, std::string_view text);
   void error(std::uint64_t execution, std::string_view name);
