@@ -6,6 +6,7 @@
 #include <array>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <utility>
 
 #include "backend/spawn.h"
 #include "base/packet.h"
@@ -68,6 +69,9 @@ Result<bool> WorkerSocket::take(int most, const std::function<void(const wire::M
     header.msg_iovlen = 1;
     const ssize_t got =
         ::recvmsg(socket_.native_handle(), &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+    // A worker that died before it read all we sent: the kernel says so once, and then gives what the
+    // worker had said before.
+    if (got < 0 && errno == ECONNRESET && !std::exchange(reset_, true)) continue;
     if (got < 0) return errno == EAGAIN || errno == EINTR;
     if (got == 0) return false;
     if ((header.msg_flags & MSG_CTRUNC) != 0)

@@ -48,6 +48,7 @@ class WorkerSocket : public std::enable_shared_from_this<WorkerSocket> {
   std::deque<std::string> unsent_;
   bool flushing_ = false;
   bool stopped_ = false;
+  bool reset_ = false;  // the worker died with messages of ours unread
 };
 
 }  // namespace vitrine::session

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/packet.h"
+#include "wire/messages.h"
 
 namespace vitrine::session {
 namespace {
@@ -61,6 +62,19 @@ TEST(WorkerSocket, TakesSoManyFramesAndLeavesTheRest) {
 
 TEST(WorkerSocket, EndsWithTheWorker) {
   Pair pair;
+  pair.say(note(0, "last words"));
+  pair.ends->second.reset();
+
+  Result<bool> more = pair.take(64);
+
+  ASSERT_TRUE(more);
+  EXPECT_FALSE(*more);
+  EXPECT_EQ(pair.heard, std::vector<std::string>{"last words"});
+}
+
+TEST(WorkerSocket, HearsTheLastWordsOfAWorkerThatDiedBeforeItReadAll) {
+  Pair pair;
+  pair.front->send(wire::Type::input, 1, wire::Input{.bytes = "nobody reads this"}.encode());
   pair.say(note(0, "last words"));
   pair.ends->second.reset();
 
