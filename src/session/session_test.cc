@@ -29,7 +29,7 @@ class SessionTest : public ::testing::Test {
                     .decided = [](const std::string&, const NetworkEntry&) {},
                     .pictured = [](const Pictured&) {},
                     .wants = [this](std::shared_ptr<Session>, std::shared_ptr<Execution>,
-                                    std::string wish) { wishes.push_back(wish); }};
+                                    std::vector<std::string> packages) { wishes = packages; }};
     return std::make_shared<Session>(front.context.get_executor(), front.link, journal, nullptr,
                                      "s1", std::move(spec));
   }
@@ -39,7 +39,9 @@ class SessionTest : public ::testing::Test {
     return session;
   }
   void connect(Session& session, Session::Line line) {
-    session.connect(kNumber, take_lines(worker.descriptors(), Outside::sealed), line);
+    const wire::FdRoles roles{
+        {wire::FdRole::session_socket, wire::FdRole::stdout_pipe, wire::FdRole::stderr_pipe}};
+    session.connect(kNumber, *take_lines(worker.descriptors(), roles, Outside::sealed), line);
     front.settle();
   }
   std::shared_ptr<Execution> execute(Session& session, const std::string& code) {
@@ -308,11 +310,11 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(SessionTest, AsksForAPersonsInputAndForPackagesInTheirOwnWays) {
   auto session = connected();
   auto execution = execute(*session, "input()");
-  worker.ask_input(1, std::string(kPackageQuestion) + "{\"module\":\"six\"}");
+  worker.ask_packages(1, {"six"});
   worker.ask_input(1, "name? ");
   front.settle();
 
-  EXPECT_EQ(wishes, std::vector<std::string>{"{\"module\":\"six\"}"});
+  EXPECT_EQ(wishes, std::vector<std::string>{"six"});
   EventLog::Reader reader(execution->events());
   const std::optional<Event> event = front.run(reader.next());
   EXPECT_EQ(std::get<InputEvent>(*event).prompt, "name? ");
@@ -320,6 +322,9 @@ TEST_F(SessionTest, AsksForAPersonsInputAndForPackagesInTheirOwnWays) {
   session->answer_input(*execution, "Ada\n");
   front.settle();
   EXPECT_EQ(worker.count(wire::Type::input), 1u);
+  session->answer_packages(*execution, {.added = {"six==1"}});
+  front.settle();
+  EXPECT_EQ(worker.count(wire::Type::package_reply), 1u);
 }
 
 TEST_F(SessionTest, TellsTheStackOfWhatRunsAndNothingAboutASilentOne) {

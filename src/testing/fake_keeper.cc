@@ -54,14 +54,16 @@ FakeKeeper::Answer FakeKeeper::answer_to(const wire::Request& request) {
   if (const auto* attach = std::get_if<wire::Attach>(&request)) return opened(attach->session);
   if (std::holds_alternative<wire::List>(request)) return {wire::Listed{}};
   if (std::holds_alternative<wire::AskUsage>(request)) return {wire::Used{}};
-  if (std::holds_alternative<wire::Info>(request)) return {wire::Told{"{}"}};
+  if (std::holds_alternative<wire::Info>(request)) return {KeeperInfo{}};
   if (std::holds_alternative<wire::OpenDisplay>(request))
     return {Error{Code::unavailable, "no X server runs"}};
   return {wire::Done{}};
 }
 
 FakeKeeper::Answer FakeKeeper::opened(std::uint64_t session) {
-  return {wire::Opened{.session = session}, worker(session).descriptors()};
+  const wire::FdRoles roles{
+      {wire::FdRole::session_socket, wire::FdRole::stdout_pipe, wire::FdRole::stderr_pipe}};
+  return {wire::Opened{.session = session, .fds = roles}, worker(session).descriptors()};
 }
 
 void FakeKeeper::send(std::uint32_t number, Answer answer) {

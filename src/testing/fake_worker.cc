@@ -130,6 +130,11 @@ void FakeWorker::ask_input(std::uint64_t execution, std::string_view prompt) {
   say(wire::Type::input_request, execution, wire::InputRequest{std::string(prompt)}.encode());
 }
 
+void FakeWorker::ask_packages(std::uint64_t execution, std::vector<std::string> packages) {
+  say(wire::Type::package_request, execution,
+      wire::PackageRequest{.packages = std::move(packages)}.encode());
+}
+
 void FakeWorker::painted(std::uint64_t execution) { say(wire::Type::painted, execution, ""); }
 
 void FakeWorker::finished(std::uint64_t execution, wire::Claim claim, int exit_code) {

@@ -39,6 +39,7 @@ class FakeWorker {
   void error(std::uint64_t execution, std::string_view name);
   void stack(std::uint64_t execution, std::string_view text);
   void ask_input(std::uint64_t execution, std::string_view prompt);
+  void ask_packages(std::uint64_t execution, std::vector<std::string> packages);
   void painted(std::uint64_t execution);
   void finished(std::uint64_t execution, wire::Claim claim = wire::Claim::ok, int exit_code = 0);
   void print(std::string_view text);
