@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <random>
 #include <string>
 
@@ -221,10 +223,17 @@ TEST(ControlRequest, DoesNotMixUpTheNamesOfFiles) {
 }
 
 TEST(ControlRequest, IsRefusedWithATimeThatIsNoTime) {
-  std::string create = encode_request(1, Create{.limits = kLimits});
+  Limits none = kLimits;
+  none.idle_time = std::chrono::milliseconds(0);
+  Limits vast = kLimits;
+  vast.idle_time = std::chrono::milliseconds(1ll << 56);
+  std::string create = encode_request(1, Create{.limits = none});
+  const std::string other = encode_request(1, Create{.limits = vast});
+  const auto high_byte = std::ranges::mismatch(create, other).in1;
+  ASSERT_NE(high_byte, create.end());
+  ASSERT_TRUE(decode_request(create));
 
-  // The high byte of idle_time: rules, display, environment and policy follow.
-  create[create.size() - 18] = '\xFF';
+  *high_byte = '\xFF';
 
   EXPECT_FALSE(decode_request(create));
 }
