@@ -33,7 +33,7 @@ class CaptureTest : public ::testing::Test {
 
   void has_display() {
     front.keeper.on<wire::OpenDisplay>([this](const wire::OpenDisplay&) {
-      FakeKeeper::Answer answer{wire::DisplayOpened{kSmall, 1}};
+      FakeKeeper::Answer answer{wire::DisplayOpened{kSmall, 1, {{wire::FdRole::framebuffer}}}};
       answer.fds.push_back(std::move(*duplicate(file.get())));
       return answer;
     });
