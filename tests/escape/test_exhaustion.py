@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from arena import Arena, Session, arena_of, note, until
-from served import Background
+from arena import Arena, Session, arena_of, note
+from served import Background, until
 
 # In the order of the corpus: number, what it does, limits, code, what may come of it.
 # An outcome is "OUTCOME", or "OUTCOME: last word of its output".
