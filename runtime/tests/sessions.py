@@ -34,7 +34,8 @@ def environment() -> dict[str, str]:
     image's, and needs none of its own."""
     packages = sorted(IMAGE.glob("root/usr/local/lib/python3*/dist-packages"))
     path = ":".join(map(str, [HERE.parent, HERE, *packages]))
-    return dict(os.environ, LC_ALL="C.UTF-8", PYTHONPATH=path)
+    fonts = str(HERE / "matplotlibrc")
+    return dict(os.environ, LC_ALL="C.UTF-8", PYTHONPATH=path, MATPLOTLIBRC=fonts)
 
 
 @cache

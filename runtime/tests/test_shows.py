@@ -152,7 +152,7 @@ def test_pygame_that_does_not_flip(onscreen: Session, screen: Screen) -> None:
 
 @pytest.mark.parametrize("toolkit", ["PyQt5", "gi"])
 def test_other_toolkits(onscreen: Session, screen: Screen, toolkit: str) -> None:
-    needs(onscreen, toolkit)
+    needs(onscreen, toolkit if toolkit == "PyQt5" else "gi; gi.require_version('Gtk', '3.0')")
 
     done = shown(onscreen, screen, QT if toolkit == "PyQt5" else GTK)
 

@@ -62,7 +62,12 @@ def family(pid: int) -> set[tuple[int, int]]:
 def remove_cgroups(name: str) -> bool:
     """What the next keeper of that name would remove, where none is to come. False while somebody
     is still ending in there."""
-    roots = list(Path("/sys/fs/cgroup").glob("**/vitrine-" + name))
+    # os.walk passes over what other keepers remove meanwhile; glob does not.
+    roots = [
+        Path(parent, "vitrine-" + name)
+        for parent, children, _ in os.walk("/sys/fs/cgroup")
+        if "vitrine-" + name in children
+    ]
     for root in roots:
         for directory, _, _ in os.walk(root, topdown=False):
             with contextlib.suppress(OSError):
