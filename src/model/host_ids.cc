@@ -87,6 +87,10 @@ Result<HostIds> plan_host_ids(const std::vector<IdRange>& users, const std::vect
 
 Result<HostIds> read_host_ids(std::uint32_t base) {
   Result<std::string> users = read_file(AT_FDCWD, "/proc/self/uid_map");
+  if (!users && users.error().code == Code::not_found)
+    return Error{.code = Code::unsupported,
+                 .message = "there is no /proc",
+                 .remedy = "mount it: mount -t proc proc /proc"};
   if (!users) return std::move(users.error());
   Result<std::string> groups = read_file(AT_FDCWD, "/proc/self/gid_map");
   if (!groups) return std::move(groups.error());

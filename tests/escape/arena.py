@@ -145,6 +145,9 @@ class Arena:
         assert ran["outcome"] == "ok", ran
         self.beats = 0
         self.screen = self.neighbours_screen()
+        # The first session under smolagents starts a zygote that stays: before anything is counted.
+        self.server.create(policy="smolagents").delete()
+        assert within(self.has_smolagents_zygote, 60), "smolagents has no zygote"
         self.one_shot("1")
         self.before = self.settled_count()
 
@@ -161,6 +164,10 @@ class Arena:
             self._run("1")
             assert self.has_used_shell(), "no shell is used again"
         return self._run(code, **fields)
+
+    def has_smolagents_zygote(self) -> bool:
+        zygotes = self.server.info()["zygotes"]
+        return any(one["policy"] == "smolagents" and one["warm"] for one in zygotes)
 
     def has_used_shell(self) -> bool:
         return bool(within(lambda: self.server.info()["pools"]["recycled"], 0.5))
