@@ -145,9 +145,11 @@ class Arena:
         assert ran["outcome"] == "ok", ran
         self.beats = 0
         self.screen = self.neighbours_screen()
-        # The first session under smolagents starts a zygote that stays: before anything is counted.
+        # The first session and the first one-shot under smolagents start zygotes, loaded and bare,
+        # that stay: before anything is counted.
         self.server.create(policy="smolagents").delete()
-        assert within(self.has_smolagents_zygote, 60), "smolagents has no zygote"
+        self._run("1", policy="smolagents")
+        assert within(self.has_smolagents_zygotes, 60), "smolagents lacks a zygote"
         self.one_shot("1")
         self.before = self.settled_count()
 
@@ -165,9 +167,10 @@ class Arena:
             assert self.has_used_shell(), "no shell is used again"
         return self._run(code, **fields)
 
-    def has_smolagents_zygote(self) -> bool:
+    def has_smolagents_zygotes(self) -> bool:
         zygotes = self.server.info()["zygotes"]
-        return any(one["policy"] == "smolagents" and one["warm"] for one in zygotes)
+        warm = {z["variant"] for z in zygotes if z["policy"] == "smolagents" and z["warm"]}
+        return warm == {"bare", "loaded"}
 
     def has_used_shell(self) -> bool:
         return bool(within(lambda: self.server.info()["pools"]["recycled"], 0.5))
