@@ -5,6 +5,7 @@
 // `message` is shown to clients, so it holds no host path and no secret; `detail` is for the log.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ struct Error {
   std::string message;
   std::string detail = {};
   std::string remedy = {};
+  // What a program branches on where `code` is not exact enough: snake_case and stable. Each protocol
+  // has a table that maps it to its own answer; "" = the code says it all.
+  std::string reason = {};
+  std::chrono::seconds retry_after{0};  // 0 = waiting does not help, or nobody knows how long
 
   // Call directly after the failed call: reads errno.
   static Error from_errno(std::string_view doing);
@@ -47,7 +52,7 @@ struct Error {
   // there is our own trouble, `internal` to whoever asked for the whole.
   Error as_ours() &&;
 
-  // All of it as bytes, from one of our processes to another. What cannot be unpacked is `internal`.
+  // Code and texts as bytes, from one of our processes to another. What cannot be unpacked is `internal`.
   std::string pack() const;
   static Error unpack(std::string_view packed);
 };

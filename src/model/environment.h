@@ -25,15 +25,15 @@ inline bool is_environment_name(std::string_view name) {
 
 // Which zygote: a variant of the image, or of one of the environments; for a policy that brings an
 // interpreter of its own, with that imported.
-struct Flavor {
-  Flavor(Variant of, std::string in = {}, Policy under = Policy::native)  // NOLINT
+struct ZygoteKey {
+  ZygoteKey(Variant of, std::string in = {}, Policy under = Policy::native)  // NOLINT
       : variant(of),
         environment(std::move(in)),
         policy(under == Policy::smolagents ? under : Policy::native) {}
   Variant variant;
   std::string environment;  // "" = the image alone
   Policy policy;            // native: also restricted, whose modules are small and in every zygote
-  auto operator<=>(const Flavor&) const = default;
+  auto operator<=>(const ZygoteKey&) const = default;
 };
 
 }  // namespace vitrine

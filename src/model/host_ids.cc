@@ -17,7 +17,7 @@ constexpr std::uint64_t kOuterIds = 65536;
 constexpr std::uint64_t kFirstFree = 20'000;  // below are people and services of the container
 constexpr std::uint64_t kNobody = 65'534;
 constexpr std::uint64_t kLeastSlots = 64;
-constexpr std::uint64_t kOwn = 3;  // the front's, the recorders', the outer root's
+constexpr std::uint64_t kOwn = 4;  // the front's, the recorders', the gateway's, the outer root's
 constexpr std::uint64_t kPerSlot = 3;
 constexpr std::uint64_t kLeastIds = kOwn + kPerSlot * kLeastSlots;
 
@@ -38,14 +38,20 @@ std::vector<IdRange> common(const std::vector<IdRange>& users, const std::vector
 
 HostIds from_base(std::uint64_t base) {
   const auto front = static_cast<std::uint32_t>(base + kOuterIds);
-  return {
-      .outer = {base, kOuterIds}, .front = front, .recorder = front + 1, .first_proxy = front + 2};
+  return {.outer = {base, kOuterIds},
+          .front = front,
+          .recorder = front + 1,
+          .gateway = front + 2,
+          .first_proxy = front + 3};
 }
 
 HostIds within(const IdRange& range) {
   const std::uint64_t slots = std::min((range.count - kOwn) / kPerSlot, (kOuterIds - 1) / 2);
   const auto first = static_cast<std::uint32_t>(range.first);
-  HostIds ids{.outer = {range.first + 2, 2 * slots + 1}, .front = first, .recorder = first + 1};
+  HostIds ids{.outer = {range.first + 3, 2 * slots + 1},
+              .front = first,
+              .recorder = first + 1,
+              .gateway = first + 2};
   ids.first_proxy = static_cast<std::uint32_t>(ids.outer.first + ids.outer.count);
   return ids;
 }

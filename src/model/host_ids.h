@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which user and group ids a server that starts as root gives away: to its front, its recorders, its
-// sessions and their proxies.
+// index gateway, its sessions and their proxies.
 //
 // On a host that is the whole range from the base on. Root of a user namespace has only the ids that are
 // mapped into it (/proc/self/uid_map, gid_map), so a range is taken from those, above the ones that people
@@ -24,6 +24,7 @@ struct HostIds {
   IdRange outer;  // the outer namespace of sessions: its root, and two of each session
   std::uint32_t front = 0;
   std::uint32_t recorder = 0;
+  std::uint32_t gateway = 0;
   std::uint32_t first_proxy = 0;  // of as many as there may be sessions
 };
 

@@ -20,7 +20,8 @@ TEST(HostIds, AreThoseFromTheBaseOnWhereAllIdsAreMapped) {
   EXPECT_EQ(ids->outer.count, 65536u);
   EXPECT_EQ(ids->front, kBase + 65536);
   EXPECT_EQ(ids->recorder, kBase + 65537);
-  EXPECT_EQ(ids->first_proxy, kBase + 65538);
+  EXPECT_EQ(ids->gateway, kBase + 65538);
+  EXPECT_EQ(ids->first_proxy, kBase + 65539);
 }
 
 TEST(HostIds, LieWithinWhatAContainerHas) {
@@ -37,7 +38,8 @@ TEST(HostIds, AreDisjoint) {
 
   ASSERT_TRUE(ids);
   EXPECT_LT(ids->front, ids->recorder);
-  EXPECT_LT(ids->recorder, ids->outer.first);
+  EXPECT_LT(ids->recorder, ids->gateway);
+  EXPECT_LT(ids->gateway, ids->outer.first);
   EXPECT_EQ(ids->outer.first + ids->outer.count, ids->first_proxy);
 }
 
@@ -54,6 +56,23 @@ TEST(HostIds, AreNotTakenAcrossTwoLinesOfTheMap) {
   ASSERT_TRUE(ids);
   const std::uint64_t end = ids->first_proxy + slots_of(ids->outer);
   EXPECT_TRUE(end <= 30000 || ids->front >= 30000);
+}
+
+TEST(HostIds, NeedOneInARowForEachThatIsGivenAway) {
+  const auto first = std::to_string(20'000);
+  const std::string enough =
+      first + " 0 196\n";  // four of the server, three of each of 64 sessions
+  const std::string few = first + " 0 195\n";
+
+  Result<HostIds> ids = planned(enough.c_str(), enough.c_str());
+  Result<HostIds> none = planned(few.c_str(), few.c_str());
+
+  ASSERT_TRUE(ids);
+  EXPECT_EQ(slots_of(ids->outer), 64u);
+  EXPECT_EQ(ids->first_proxy + slots_of(ids->outer), 20'196u) << "all of them, and no other";
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("need 196 in a row"), std::string::npos)
+      << none.error().message;
 }
 
 TEST(HostIds, SayHowManyThereAreWhereTheyAreTooFew) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/isolation.h"
 #include "model/level.h"
 #include "model/session.h"
 
@@ -23,6 +24,12 @@ struct IsolationInfo {
   std::string processes;
   std::string cpu;
   std::uint32_t landlock_abi = 0;
+};
+
+// An isolation that sessions can have, and what sessions in it can have.
+struct IsolationOffer {
+  IsolationKind isolation = IsolationKind::process;
+  Capabilities capabilities;
 };
 
 // Workers and shells that wait to be used.
@@ -62,12 +69,13 @@ struct KeeperInfo {
   std::int32_t keeper_pid = -1;  // -1 = there is no such process
   std::int32_t front_pid = -1;
   std::int32_t builder_pid = -1;
-  std::int32_t foundation_pid = -1;
+  std::int32_t outer_init_pid = -1;
   std::uint64_t front_restarts = 0;
   std::uint32_t encoders = 0;
   std::uint64_t encoder_cpu_us = 0;  // of all that have run
   std::vector<ZygoteInfo> zygotes;
   std::vector<EnvironmentInfo> environments;
+  std::vector<IsolationOffer> isolations;
 };
 
 }  // namespace vitrine

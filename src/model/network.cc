@@ -94,7 +94,7 @@ Result<NetworkRule> parse_network_rule(std::string_view text) {
   constexpr std::string_view kExample =
       "write a host with an optional port, such as \"example.org\", \"*.example.org\" or "
       "\"example.org:8443\"";
-  if (text.empty() || text.size() > kMaxRuleSize) return bad_rule(text, "is no rule", kExample);
+  if (text.empty() || text.size() > kMaxRuleSize) return bad_rule(text, "is not a rule", kExample);
   if (text.find("://") != std::string_view::npos || text.find('/') != std::string_view::npos)
     return bad_rule(text, "is not a host: rules have no scheme and no path", kExample);
   if (std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
@@ -108,7 +108,7 @@ Result<NetworkRule> parse_network_rule(std::string_view text) {
     host = text.substr(1, end - 1);
     const std::string_view rest = text.substr(end + 1);
     if (!rest.empty() && (rest.front() != ':' || rest.size() == 1))
-      return bad_rule(text, "has something else than a port behind the ']'", kExample);
+      return bad_rule(text, "has something other than a port after the ']'", kExample);
     if (!rest.empty()) port = rest.substr(1);
     if (host_kind(host) != HostKind::ipv6)
       return bad_rule(text, "is not an IPv6 address in its short form",
@@ -120,7 +120,7 @@ Result<NetworkRule> parse_network_rule(std::string_view text) {
       host = text.substr(0, colon);
       port = text.substr(colon + 1);
       if (port.empty() || port.find(':') != std::string_view::npos)
-        return bad_rule(text, "has a port that is none",
+        return bad_rule(text, "has an invalid port",
                         "write IPv6 addresses in brackets: \"[2001:db8::1]:443\"");
     }
     if (host == "*")
@@ -129,7 +129,7 @@ Result<NetworkRule> parse_network_rule(std::string_view text) {
     rule.host = lowered(rule.below ? host.substr(2) : host);
     const std::optional<HostKind> kind = host_kind(rule.host);
     if (rule.host.find('*') != std::string::npos)
-      return bad_rule(text, "has a * elsewhere than in front", kExample);
+      return bad_rule(text, "has a * that is not at the beginning", kExample);
     if (!kind || kind == HostKind::ipv6)
       return bad_rule(text, "is neither a host name nor an IPv4 address in its usual form",
                       kExample);
