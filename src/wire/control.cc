@@ -55,6 +55,15 @@ void visit_fields(IO& io, Visited<IO, IsolationInfo>& m) {
 }
 
 template <class IO>
+void visit_fields(IO& io, Visited<IO, IsolationOffer>& m) {
+  io.up_to(m.isolation, IsolationKind::vm);
+  std::uint32_t bits = m.capabilities.bits();
+  io(bits);
+  io.require(Capabilities::are_known(bits));
+  if constexpr (IO::kReads) m.capabilities = Capabilities::of_bits(bits);
+}
+
+template <class IO>
 void visit_fields(IO& io, Visited<IO, PoolInfo>& m) {
   io(m.bare, m.loaded, m.seeded, m.empty, m.recycled);
 }
@@ -76,10 +85,11 @@ void visit_fields(IO& io, Visited<IO, EnvironmentInfo>& m) {
 template <class IO>
 void visit_fields(IO& io, Visited<IO, KeeperInfo>& m) {
   io(m.instance, m.python, m.isolation, m.egress, m.proxies, m.sessions, m.capacity, m.shells);
-  io(m.pools, m.keeper_pid, m.front_pid, m.builder_pid, m.foundation_pid, m.front_restarts);
+  io(m.pools, m.keeper_pid, m.front_pid, m.builder_pid, m.outer_init_pid, m.front_restarts);
   io(m.encoders, m.encoder_cpu_us);
   io.template list<std::uint16_t>(m.zygotes, kMaxControl, [&](auto& one) { io(one); });
   io.template list<std::uint16_t>(m.environments, kMaxControl, [&](auto& one) { io(one); });
+  io.template list<std::uint16_t>(m.isolations, kIsolations, [&](auto& one) { io(one); });
 }
 
 namespace {

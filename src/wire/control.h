@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "model/environment.h"
 #include "model/geometry.h"
+#include "model/isolation.h"
 #include "model/keeper_info.h"
 #include "model/layer.h"
 #include "model/limits.h"
@@ -57,7 +58,7 @@ struct FdRoles {
 };
 
 // Descriptors of the reply: session_socket, stdout_pipe, stderr_pipe, and as far as there are such the
-// two meters and the two of its proxy.
+// two meters and the two of its proxy. `unsupported` for an isolation that the keeper does not have.
 struct Create {
   Variant variant = Variant::loaded;
   Lifetime lifetime = Lifetime::session;
@@ -66,6 +67,10 @@ struct Create {
   Geometry display = {};                // of its screen, which exists once something connects to it
   std::string environment = {};         // model/environment.h; "" = the image alone
   Policy policy = Policy::native;       // of its code: which zygote has what it needs
+  IsolationKind isolation = IsolationKind::process;
+  // Packages (model/layer.h) that are mounted before the session is answered as opened; "" = none. One that
+  // cannot be mounted is an error, and there is no session.
+  std::string layer = {};
 
   static void visit_fields(auto& io, auto& m) {
     io.up_to(m.variant, Variant::seeded);
@@ -75,6 +80,9 @@ struct Create {
     io(m.display, m.environment);
     io.require(m.environment.empty() || is_environment_name(m.environment));
     io.up_to(m.policy, Policy::smolagents);
+    io.up_to(m.isolation, IsolationKind::vm);
+    io(m.layer);
+    io.require(m.layer.empty() || is_layer_name(m.layer));
   }
 };
 struct End {  // answered when nothing of the session is left
@@ -201,6 +209,10 @@ struct AttachEncoder {
   static void visit_fields(auto& io, auto& m) { io(m.encoder); }
 };
 
+// The process that adds an index's credentials to the requests of installations: the descriptor of the
+// reply is its socket (wire/gateway.h). It ends with this connection, and when another one is requested.
+struct StartGateway {};
+
 // Lays packages (model/layer.h) over those that a live session has; after a reset it has these only.
 struct AddLayer {
   std::uint64_t session = 0;
@@ -214,7 +226,7 @@ struct AddLayer {
 using Request =
     std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List, Attach,
                  AskUsage, Info, OpenFile, NewFile, CommitFile, RemoveFile, ListFiles, Freeze,
-                 EndLoop, OpenDisplay, StartEncoder, AddLayer, AttachEncoder>;
+                 EndLoop, OpenDisplay, StartEncoder, AddLayer, AttachEncoder, StartGateway>;
 
 struct NumberedRequest {
   std::uint32_t number = 0;

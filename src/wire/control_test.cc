@@ -31,7 +31,9 @@ const std::vector<Request> kRequests{
            .network = kNetwork,
            .display = {800, 600},
            .environment = "torch",
-           .policy = Policy::smolagents},
+           .policy = Policy::smolagents,
+           .isolation = IsolationKind::vm,
+           .layer = std::string(64, 'b')},
     End{.session = 1},
     Interrupt{.session = 2, .execution = 3},
     AskStack{.session = 4, .execution = 5},
@@ -54,7 +56,8 @@ const std::vector<Request> kRequests{
     StartEncoder{.session = 24},
 
     AddLayer{.session = 25, .layer = std::string(64, 'a')},
-    AttachEncoder{.encoder = 26}};
+    AttachEncoder{.encoder = 26},
+    StartGateway{}};
 
 const KeeperInfo kInfo{
     .instance = "i",
@@ -79,12 +82,14 @@ const KeeperInfo kInfo{
     .keeper_pid = 10,
     .front_pid = -1,
     .builder_pid = 11,
-    .foundation_pid = 12,
+    .outer_init_pid = 12,
     .front_restarts = 13,
     .encoders = 14,
     .encoder_cpu_us = 15,
     .zygotes = {{Variant::seeded, "torch", Policy::smolagents, 16, true, 17, 18}},
-    .environments = {{"torch", {"torch", "numpy"}}}};
+    .environments = {{"torch", {"torch", "numpy"}}},
+    .isolations = {{IsolationKind::process, {Capability::packages}},
+                   {IsolationKind::wasm, {Capability::files, Capability::fork}}}};
 
 const std::vector<Reply> kReplies{
     Error{.code = Code::over_limit, .message = "full", .detail = {}, .remedy = "wait"},
@@ -150,6 +155,22 @@ TEST(ControlRequest, KeepsEveryFieldOfCreate) {
   EXPECT_EQ(create.display, (Geometry{800, 600}));
   EXPECT_EQ(create.environment, "torch");
   EXPECT_EQ(create.policy, Policy::smolagents);
+  EXPECT_EQ(create.isolation, IsolationKind::vm);
+  EXPECT_EQ(create.layer, std::string(64, 'b'));
+}
+
+TEST(ControlRequest, IsRefusedWithWhatIsNoLayer) {
+  for (const char* name : {"..", "a/b", "A"})
+    EXPECT_FALSE(decode_request(encode_request(1, Create{.layer = name}))) << name;
+}
+
+TEST(ControlRequest, IsRefusedWithAnIsolationThatDoesNotExist) {
+  std::string create = encode_request(1, Create{});
+  ASSERT_TRUE(decode_request(create));
+
+  create[create.size() - sizeof(std::uint32_t) - 1] = kIsolations;  // before the layer's length
+
+  EXPECT_FALSE(decode_request(create));
 }
 
 TEST(ControlRequest, IsRefusedWithWhatIsNoEnvironment) {
@@ -300,13 +321,25 @@ TEST(ControlReply, KeepsEveryFieldOfTheKeepersInfo) {
   EXPECT_EQ(info.isolation.cpu, "none");
   EXPECT_EQ(info.pools.recycled, 9u);
   EXPECT_EQ(info.front_pid, -1);
-  EXPECT_EQ(info.foundation_pid, 12);
+  EXPECT_EQ(info.outer_init_pid, 12);
   EXPECT_EQ(info.encoder_cpu_us, 15u);
   ASSERT_EQ(info.zygotes.size(), 1u);
   EXPECT_EQ(info.zygotes[0].environment, "torch");
   EXPECT_EQ(info.zygotes[0].alive, 18u);
   ASSERT_EQ(info.environments.size(), 1u);
   EXPECT_EQ(info.environments[0].preload, kInfo.environments[0].preload);
+  ASSERT_EQ(info.isolations.size(), 2u);
+  EXPECT_EQ(info.isolations[1].isolation, IsolationKind::wasm);
+  EXPECT_EQ(info.isolations[1].capabilities, (Capabilities{Capability::files, Capability::fork}));
+}
+
+TEST(ControlReply, RefusesACapabilityThatDoesNotExist) {
+  std::string packet = encode_reply(1, KeeperInfo{.isolations = {{IsolationKind::vm, {}}}});
+  ASSERT_TRUE(decode_from_keeper(packet));
+
+  packet.back() = 1;
+
+  EXPECT_FALSE(decode_from_keeper(packet));
 }
 
 TEST(ControlReply, NamesItsDescriptors) {

@@ -8,7 +8,7 @@
 namespace vitrine::wire {
 
 // keeper -> zygote. Descriptors beside it: pidfd of the shell's init (its home, if there is a `user`),
-// session socket, stdout, stderr, then, as far as there are such: the Landlock ruleset, the v2 cgroup, the doors of v1 cgroups.
+// session socket, stdout, stderr, then, as far as there are such: the Landlock ruleset, the v2 cgroup, the join descriptors of v1 cgroups.
 struct ForkRequest {
   std::uint64_t request = 0;
   std::uint64_t disk_bytes = 0;

@@ -80,13 +80,15 @@ TEST(WireBytes, OfControlRequestsStayTheSame) {
                     .limits = kLimits,
                     .network = Network{.allow = {"a.org"}, .index = true, .gateway_port = 666},
                     .display = {8, 9},
-                    .environment = "torch"})),
+                    .environment = "torch",
+                    .isolation = IsolationKind::wasm,
+                    .layer = "wheels"})),
       "00010000000201020000000000000003000000040000000500000000000000060000000000000007"
       "000000000000000800000000000000010100000005000000612e6f7267019a020800000009000000"
-      "05000000746f72636800");
+      "05000000746f726368000106000000776865656c73");
   EXPECT_EQ(hex(encode_request(1, Create{.limits = kLimits})),
             "00010000000100020000000000000003000000040000000500000000000000060000000000000007"
-            "0000000000000008000000000000000000040000000300000000000000");
+            "00000000000000080000000000000000000400000003000000000000000000000000");
   EXPECT_EQ(hex(encode_request(1, End{.session = 2})), "01010000000200000000000000");
   EXPECT_EQ(hex(encode_request(1, Interrupt{.session = 2, .execution = 3})),
             "020100000002000000000000000300000000000000");
@@ -123,6 +125,8 @@ TEST(WireBytes, OfControlRequestsStayTheSame) {
   EXPECT_EQ(hex(encode_request(1, StartEncoder{.session = 2})), "14010000000200000000000000");
   EXPECT_EQ(hex(encode_request(1, AddLayer{.session = 2, .layer = "wheels"})),
             "1501000000020000000000000006000000776865656c73");
+  EXPECT_EQ(hex(encode_request(1, AttachEncoder{.encoder = 2})), "16010000000200000000000000");
+  EXPECT_EQ(hex(encode_request(1, StartGateway{})), "1701000000");
 }
 
 TEST(WireBytes, OfControlRepliesStayTheSame) {
@@ -141,17 +145,20 @@ TEST(WireBytes, OfControlRepliesStayTheSame) {
             "0000000000000102f7ffffff");
   EXPECT_EQ(hex(encode_reply(1, Used{.cpu_us = 2, .memory_peak_bytes = 3, .memory_now_bytes = 4})),
             "010100000004020000000000000003000000000000000400000000000000");
-  EXPECT_EQ(hex(encode_reply(1, KeeperInfo{.instance = "i",
-                                           .python = "p",
-                                           .isolation = {.lost = {"l"}, .cgroups = "v2"},
-                                           .pools = {1, 2, 3, 4, 5},
-                                           .zygotes = {{.pid = 6}},
-                                           .environments = {{"e", {"m"}}}})),
+  EXPECT_EQ(hex(encode_reply(
+                1, KeeperInfo{.instance = "i",
+                              .python = "p",
+                              .isolation = {.lost = {"l"}, .cgroups = "v2"},
+                              .pools = {1, 2, 3, 4, 5},
+                              .zygotes = {{.pid = 6}},
+                              .environments = {{"e", {"m"}}},
+                              .isolations = {{IsolationKind::process,
+                                              {Capability::environments, Capability::fork}}}})),
             "0101000000050100000069010000007000000100010000006c000200000076320000000000000000"
             "00000000000000000000000000000000000000000000000000000000010000000200000003000000"
             "0400000005000000ffffffffffffffffffffffffffffffff00000000000000000000000000000000"
             "00000000010000000000000006000000000000000000000000000000000100010000006501000100"
-            "00006d");
+            "00006d01000042000000");
   EXPECT_EQ(hex(encode_reply(1, FileOpened{.size = 2, .modified_ms = 3, .hidden = "h"})),
             "010100000006020000000000000003000000000000000100000068");
   EXPECT_EQ(
