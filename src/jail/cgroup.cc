@@ -35,6 +35,8 @@ Cgroup::Cgroup(Cgroup&& other) noexcept
       name_(std::move(other.name_)),
       pids_(other.pids_),
       worker_pids_(other.worker_pids_),
+      worker_killed_(other.worker_killed_),
+      kept_(std::move(other.kept_)),
       peak_(std::move(other.peak_)) {}
 
 Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
@@ -42,6 +44,8 @@ Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
   std::swap(name_, other.name_);
   std::swap(pids_, other.pids_);
   std::swap(worker_pids_, other.worker_pids_);
+  std::swap(worker_killed_, other.worker_killed_);
+  std::swap(kept_, other.kept_);
   std::swap(peak_, other.peak_);
   return *this;
 }
@@ -150,11 +154,31 @@ Status Cgroup::make_worker() {
   return ok();
 }
 
-Status Cgroup::renew_worker() {
+Result<Cgroup::Renewed> Cgroup::renew_worker() {
   const CgroupOffer& place = roots_->host.kill;
-  if (!is_v2(place)) return ok();
-  if (Status s = remove_group(dir(place), path(Group::worker), {}); !s) return s;
-  return make_worker();
+  if (!worker_killed_) return Renewed::same;
+  if (kept_) kept_->events.reset();
+  if (Status s = remove_group(dir(place), path(Group::worker), {}); !s) return std::move(s.error());
+  if (Status s = make_worker(); !s) return std::move(s.error());
+  worker_killed_ = false;
+  if (kept_) (void)worker_populated();  // opens it
+  return Renewed::another;
+}
+
+void Cgroup::keep_files() {
+  if (kept_) return;
+  kept_ = std::make_unique<Kept>();
+  (void)worker_populated();
+  (void)oom_kills();
+}
+
+Result<std::uint64_t> Cgroup::read_kept(Fd Kept::*file, const CgroupOffer& offer,
+                                        const std::string& path, std::string_view key) const {
+  if (!kept_) return read_keyed(dir(offer), path, key);
+  Fd& kept = *kept_.*file;
+  if (!kept) kept = Fd(::openat(dir(offer), path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!kept) return Error::from_errno("opening a cgroup file");
+  return read_keyed_from(kept.get(), key);
 }
 
 Result<CgroupEntrance> Cgroup::open_entrance(Member member) const {
@@ -169,7 +193,7 @@ Result<CgroupEntrance> Cgroup::open_entrance(Member member) const {
     Fd way(v1 ? ::openat(roots_->tree[i].get(), (group + "/tasks").c_str(), O_WRONLY | O_CLOEXEC)
               : ::openat(roots_->tree[i].get(), group.c_str(), O_PATH | O_CLOEXEC));
     if (!way) return Error::from_errno("opening a session's cgroup");
-    if (v1) entrance.doors.push_back(std::move(way));
+    if (v1) entrance.join_fds.push_back(std::move(way));
     else entrance.into = std::move(way);
   }
   return entrance;
@@ -179,6 +203,7 @@ Status Cgroup::kill(Group group) {
   const CgroupHost& host = roots_->host;
   const int where = dir(host.kill);
   if (is_v2(host.kill)) {
+    worker_killed_ = true;  // even if it failed half-way
     Status done = write_file(where, (path(group) + "/cgroup.kill").c_str(), "1");
     if (done || done.error().code != Code::not_found) return done;  // else: before Linux 5.14
   }
@@ -211,7 +236,10 @@ Status Cgroup::kill_worker() {
 Result<bool> Cgroup::populated(Group group) const {
   const CgroupOffer& place = roots_->host.kill;
   if (is_v2(place)) {
-    auto value = read_keyed(dir(place), path(group) + "/cgroup.events", "populated");
+    const std::string events = path(group) + "/cgroup.events";
+    Result<std::uint64_t> value = group == Group::worker
+                                      ? read_kept(&Kept::events, place, events, "populated")
+                                      : read_keyed(dir(place), events, "populated");
     if (!value) return std::move(value.error());
     return *value != 0;
   }
@@ -303,7 +331,15 @@ Cgroup::Meters Cgroup::open_meters() const {
 Status Cgroup::reset_peak() {
   const CgroupOffer& memory = roots_->host.memory;
   if (!memory) return not_offered("measuring memory", memory);
-  if (!is_v2(memory)) return write(memory, "memory.max_usage_in_bytes", "0");
+  if (!is_v2(memory)) {
+    const char* file = "memory.max_usage_in_bytes";
+    if (!kept_) return write(memory, file, "0");
+    if (!kept_->peak)
+      kept_->peak = Fd(::openat(dir(memory), (name_ + "/" + file).c_str(), O_WRONLY | O_CLOEXEC));
+    if (!kept_->peak || ::pwrite(kept_->peak.get(), "0", 1, 0) != 1)
+      return Error::from_errno("resetting a memory peak");
+    return ok();
+  }
   if (!peak_)
     peak_ = Fd(::openat(dir(memory), (name_ + "/memory.peak").c_str(), O_RDWR | O_CLOEXEC));
   if (!peak_ || ::pwrite(peak_.get(), "0", 1, 0) != 1) {
@@ -317,7 +353,7 @@ Result<std::uint64_t> Cgroup::oom_kills() const {
   const CgroupOffer& memory = roots_->host.memory;
   if (!memory) return not_offered("counting memory kills", memory);
   const char* file = is_v2(memory) ? "/memory.events" : "/memory.oom_control";
-  return read_keyed(dir(memory), name_ + file, "oom_kill");
+  return read_kept(&Kept::kills, memory, name_ + file, "oom_kill");
 }
 
 Result<Fd> Cgroup::oom_event() const {
@@ -345,6 +381,7 @@ std::uint32_t Cgroup::oom_poll_events() const {
 
 Status Cgroup::remove() {
   if (roots_ == nullptr) return ok();
+  kept_.reset();
   if (Status s = remove_group(dir(roots_->host.kill), path(Group::worker), kPatience); !s) return s;
   for (const Fd& tree : roots_->tree)
     if (Status s = remove_group(tree.get(), name_, kPatience); !s) return s;
@@ -352,8 +389,8 @@ Status Cgroup::remove() {
   return ok();
 }
 
-Status enter_cgroup(int door) {
-  if (::write(door, "0", 1) != 1) return Error::from_errno("joining a cgroup");
+Status enter_cgroup(int join_fd) {
+  if (::write(join_fd, "0", 1) != 1) return Error::from_errno("joining a cgroup");
   return ok();
 }
 

@@ -11,7 +11,7 @@
 //            was not removed kills its members and removes itself when destroyed (at most 50 ms).
 // Threading: the keeper's one thread.
 // Costs:     the tree holds one descriptor per hierarchy; a Cgroup holds none (one after
-//            reset_peak() on v2). Files are opened when needed.
+//            reset_peak() on v2, up to three after keep_files()). Files are opened when needed.
 // Failure:   `unsupported` for whatever the host does not offer (CgroupHost says why),
 //            `unavailable` for a process that is gone.
 #pragma once
@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,8 +57,8 @@ struct CgroupUsage {
 
 // Descriptors of a session's groups for the process that is to be a member.
 struct CgroupEntrance {
-  Fd into;                // v2: for clone3 with CLONE_INTO_CGROUP; empty where there is none
-  std::vector<Fd> doors;  // v1: for enter_cgroups() in the child, before any cgroup namespace
+  Fd into;                   // v2: for clone3 with CLONE_INTO_CGROUP; empty where there is none
+  std::vector<Fd> join_fds;  // v1: for enter_cgroups() in the child, before any cgroup namespace
 };
 
 class Cgroup {
@@ -92,9 +93,14 @@ class Cgroup {
   Result<bool> populated() const;         // anybody, zombies not counted on v2
   Result<bool> worker_populated() const;  // anybody but init
 
-  // An unused group for the next worker; the last one must be gone. v2: since Linux 6.14 whoever is
-  // cloned into a group that was killed once is killed too. `conflict` if somebody is still there.
-  Status renew_worker();
+  // A group for the next worker; worker_populated() must have been false. v2: since Linux 6.14 whoever
+  // is cloned into a group that was killed once is killed too; so that one is made again, and one in
+  // which everybody ended otherwise is used again.
+  enum class Renewed { same, another };  // another: what was opened of the old one is of no use
+  Result<Renewed> renew_worker();
+
+  // From now on a file that is looked at again and again stays open. For a group that is used often.
+  void keep_files();
 
   // Returns at once; members stop soon after. v1: the stopped are killed only when thawed.
   enum class Freeze { thaw, freeze };
@@ -148,6 +154,13 @@ class Cgroup {
   Status set_memory(std::uint64_t bytes);
   Result<std::uint64_t> cpu_usec_below(const std::string& group) const;
   Status write(const CgroupOffer& offer, const char* file, std::string_view text) const;
+  struct Kept {  // empty until needed
+    Fd events;   // of the worker's group
+    Fd kills;
+    Fd peak;  // v1: for writing
+  };
+  Result<std::uint64_t> read_kept(Fd Kept::*file, const CgroupOffer& offer, const std::string& path,
+                                  std::string_view key) const;
   int dir(const CgroupOffer& offer) const { return roots_->tree[*offer.place].get(); }
   bool is_v2(const CgroupOffer& offer) const {
     return roots_->host.places[*offer.place].version == CgroupVersion::v2;
@@ -157,11 +170,13 @@ class Cgroup {
   std::string name_;
   std::optional<std::uint32_t> pids_;
   std::optional<std::uint32_t> worker_pids_;
-  Fd peak_;  // v2: resets are private to a descriptor
+  bool worker_killed_ = false;  // v2: with cgroup.kill, since its group was made
+  std::unique_ptr<Kept> kept_;  // null = nothing is kept
+  Fd peak_;                     // v2: resets are private to a descriptor
 };
 
 // Joins the calling thread. Async-signal-safe and free of allocations unless it fails.
-Status enter_cgroup(int door);
+Status enter_cgroup(int join_fd);
 
 // After its poll event: makes the descriptor wait for the next one.
 void drain_oom_event(int fd);

@@ -36,6 +36,17 @@ Result<std::uint64_t> to_number(std::string_view text) {
   return value;
 }
 
+Result<std::uint64_t> number_behind(std::string_view key, std::string_view rest) {
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == ' ')
+      return to_number(line.substr(key.size() + 1));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return Error{Code::unsupported, "the kernel does not count this"};
+}
+
 Result<std::vector<pid_t>> members(int dir, const std::string& path,
                                    const char* file = "cgroup.procs") {
   Result<std::string> text = read_file(dir, (path + "/" + file).c_str());
@@ -87,15 +98,14 @@ Result<std::uint64_t> read_number_from(int file) {
 Result<std::uint64_t> read_keyed(int dir, const std::string& path, std::string_view key) {
   Result<std::string> text = read_file(dir, path.c_str());
   if (!text) return std::move(text.error());
-  std::string_view rest = *text;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == ' ')
-      return to_number(line.substr(key.size() + 1));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return Error{Code::unsupported, "the kernel does not count this"};
+  return number_behind(key, *text);
+}
+
+Result<std::uint64_t> read_keyed_from(int file, std::string_view key) {
+  std::array<char, 4096> text;
+  const ssize_t got = ::pread(file, text.data(), text.size(), 0);
+  if (got < 0) return Error::from_errno("reading a cgroup file");
+  return number_behind(key, {text.data(), static_cast<std::size_t>(got)});
 }
 
 Status confine_members(int dir, const std::string& path, const char* file, const cpu_set_t& cpus) {

@@ -23,6 +23,8 @@ Result<std::uint64_t> read_number(int dir, const std::string& path);
 Result<std::uint64_t> read_number_from(int file);
 // The number behind `key` in a file of "key number" lines. `unsupported` if there is no such line.
 Result<std::uint64_t> read_keyed(int dir, const std::string& path, std::string_view key);
+// The same for one that is open, as far as its first 4 KiB; read from its start.
+Result<std::uint64_t> read_keyed_from(int file, std::string_view key);
 
 // Sends SIGKILL to everyone in the group `path` (not in groups below). Afterwards each has it
 // pending; `timed_out` if processes kept appearing. A process that left the group meanwhile is

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -50,7 +51,7 @@ TEST_P(RealCgroup, KillsAWorkerAndSparesItsInit) {
   EXPECT_EQ(::kill(init.pid(), 0), 0);
 }
 
-// As a zygote does it: clone3 into the v2 group, then by itself through the doors of v1.
+// As a zygote does it: clone3 into the v2 group, then by itself through the join descriptors of v1.
 pid_t clone_into(const CgroupEntrance& entrance) {
   clone_args args{};
   args.exit_signal = SIGCHLD;
@@ -79,8 +80,8 @@ TEST_P(RealCgroup, LetsADelegateCloneStraightIntoASession) {
       ::waitpid(worker, &status, 0);
       ::_exit(WEXITSTATUS(status));
     }
-    for (const Fd& door : entrance->doors)
-      if (!enter_cgroup(door.get())) ::_exit(2);
+    for (const Fd& join_fd : entrance->join_fds)
+      if (!enter_cgroup(join_fd.get())) ::_exit(2);
     for (;;) {
       const pid_t child = ::fork();
       if (child == 0) sleep_for_ever();
@@ -103,6 +104,49 @@ TEST_P(RealCgroup, LetsADelegateCloneStraightIntoASession) {
   int status = 0;
   ::waitpid(second, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 7) << "killed by the kill before";
+  EXPECT_TRUE(session->remove());
+}
+
+std::uint64_t inode_of_worker_group(const Cgroup& group) {
+  Result<CgroupEntrance> entrance = group.open_entrance(Cgroup::Member::worker);
+  struct stat found {};
+  if (!entrance || ::fstat(entrance->into.get(), &found) != 0) return 0;
+  return found.st_ino;
+}
+
+TEST_P(RealCgroup, UsesAWorkersGroupAgainUnlessItWasKilled) {
+  ASSERT_TRUE(tree_->delegate(::geteuid()));
+  Result<Cgroup> session = tree_->make("s3");
+  ASSERT_TRUE(session) << session.error().describe();
+  session->keep_files();
+  const std::uint64_t first = inode_of_worker_group(*session);
+  if (first == 0) GTEST_SKIP() << "nobody is cloned into a group of v1";
+  const auto run_worker = [&](int code) {
+    Result<CgroupEntrance> entrance = session->open_entrance(Cgroup::Member::worker);
+    const pid_t worker = clone_into(*entrance);
+    if (worker == 0) code == 0 ? sleep_for_ever() : ::_exit(code);
+    return worker;
+  };
+  const auto end_of = [](pid_t worker) {
+    int status = 0;
+    ::waitpid(worker, &status, 0);
+    return status;
+  };
+  const auto empty = [&] { return eventually([&] { return !*session->worker_populated(); }); };
+
+  EXPECT_EQ(WEXITSTATUS(end_of(run_worker(7))), 7);
+  ASSERT_TRUE(empty());
+  EXPECT_EQ(*session->renew_worker(), Cgroup::Renewed::same);
+  EXPECT_EQ(inode_of_worker_group(*session), first);
+  const pid_t second = run_worker(0);
+  EXPECT_TRUE(*session->worker_populated()) << "an old look at it was taken for a new one";
+  ASSERT_TRUE(session->kill_worker());
+  EXPECT_TRUE(WIFSIGNALED(end_of(second)));
+  ASSERT_TRUE(empty());
+  EXPECT_EQ(*session->renew_worker(), Cgroup::Renewed::another);
+  EXPECT_NE(inode_of_worker_group(*session), first);
+  EXPECT_EQ(WEXITSTATUS(end_of(run_worker(8))), 8) << "killed by the kill before";
+  ASSERT_TRUE(empty());
   EXPECT_TRUE(session->remove());
 }
 

@@ -67,8 +67,8 @@ std::vector<std::string> server_arguments(const Geometry& geometry) {
 }
 
 Status enter_display_cgroups(DisplayBuild& build) {
-  for (Fd& door : build.cgroups)
-    if (build.sys(::write, door.get(), "0", std::size_t{1}) != 1)
+  for (Fd& join_fd : build.cgroups)
+    if (build.sys(::write, join_fd.get(), "0", std::size_t{1}) != 1)
       return Error::from_errno("joining a cgroup");
   build.cgroups.clear();
   return ok();

@@ -27,10 +27,6 @@ void add_proc(std::vector<Mount>& mounts) {
         "proc/cmdline"})
     mounts.push_back(
         {.kind = MountKind::rebind, .source = "dev/null", .target = name, .optional = true});
-  mounts.push_back({.kind = MountKind::rebind,
-                    .source = "proc/sys",
-                    .target = "proc/sys",
-                    .flags = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC});
 }
 
 void add_devices(std::vector<Mount>& mounts) {
@@ -43,6 +39,13 @@ void add_devices(std::vector<Mount>& mounts) {
 }
 
 }  // namespace
+
+std::vector<Mount> settings_mounts() {
+  return {{.kind = MountKind::rebind,
+           .source = "proc/sys",
+           .target = "proc/sys",
+           .flags = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC}};
+}
 
 std::vector<Mount> scratch_mounts(const RootPlan& plan) {
   // One filesystem, so that disk_bytes is one exact quota; its own root ends up covered by /tmp.

@@ -43,6 +43,10 @@ struct RootPlan {
 
 std::vector<Mount> mount_plan(const RootPlan& plan);
 
+// What makes the kernel's settings read-only. A step of its own (jail/shell.h): limits are written there
+// after /proc is mounted.
+std::vector<Mount> settings_mounts();
+
 // Where a session finds its display: a filesystem of its own, read-only once it is furnished, so
 // that the scratch space below it can be replaced.
 inline constexpr const char* kDisplayDirectory = "/tmp/.X11-unix";

@@ -45,40 +45,13 @@ Status apply_bind(Sys& sys, const Mount& mount, const std::string& source,
   return ok();
 }
 
-// No descendant of this session makes a namespace, whatever a filter forgets. IPC is left out: a
-// recycled shell gets a fresh one.
-Status forbid_namespaces(Sys& sys, const std::string& proc) {
-  for (const char* kind : {"user", "mnt", "pid", "net", "uts", "cgroup", "time"}) {
-    const std::string path = proc + "/sys/user/max_" + kind + "_namespaces";
-    Fd file(sys(::open, path.c_str(), O_WRONLY | O_CLOEXEC, 0));
-    // The cgroup namespace is still to be made, in the last but few steps.
-    const bool one = std::string_view(kind) == "cgroup";
-    if (!file || sys(::write, file.get(), one ? "1" : "0", std::size_t{1}) != 1)
-      return Error::from_errno(std::string("forbidding new ") + kind + " namespaces");
-  }
-  return ok();
-}
-
-// The kernel counts these for the user on the host, too: without a limit here, one session takes
-// them all from its neighbours and from the host itself.
-Status limit_inotify(Sys& sys, const std::string& proc) {
-  constexpr std::pair<const char*, std::string_view> kLimits[] = {{"instances", "4"},
-                                                                  {"watches", "2048"}};
-  for (const auto& [what, most] : kLimits) {
-    const std::string path = proc + "/sys/user/max_inotify_" + what;
-    Fd file(sys(::open, path.c_str(), O_WRONLY | O_CLOEXEC, 0));
-    if (!file && errno == ENOENT) continue;  // a kernel without inotify
-    if (!file || sys(::write, file.get(), most.data(), most.size()) < 0)
-      return Error::from_errno("limiting inotify");
-  }
-  return ok();
-}
+constexpr const char* kUserSettings = "root/proc/sys/user/max_";
 
 }  // namespace
 
 Status enter_cgroups(ShellBuild& build) {
-  for (Fd& door : build.cgroups)
-    if (build.sys(::write, door.get(), "0", std::size_t{1}) != 1)
+  for (Fd& join_fd : build.cgroups)
+    if (build.sys(::write, join_fd.get(), "0", std::size_t{1}) != 1)
       return Error::from_errno("joining a cgroup");
   build.cgroups.clear();
   return ok();
@@ -106,10 +79,6 @@ Status mount_tree(Sys& sys, const std::vector<Mount>& mounts, const std::string&
         if (sys(::mount, mount.source.c_str(), target.c_str(), mount.type.c_str(), mount.flags,
                 static_cast<const void*>(mount.options.c_str())) != 0)
           return Error::from_errno("mounting " + mount.type + " on /" + mount.target);
-        if (mount.type == "proc") {
-          if (Status done = forbid_namespaces(sys, target); !done) return done;
-          if (Status done = limit_inotify(sys, target); !done) return done;
-        }
         break;
       case MountKind::directory:
         if (sys(::mkdir, target.c_str(), static_cast<mode_t>(mount.flags)) != 0 ||
@@ -138,6 +107,34 @@ Status pivot_into(Sys& sys, const char* root) {
 
 Status mount_root(ShellBuild& build) {
   return mount_tree(build.sys, mount_plan(build.plan.root), "root");
+}
+
+Status forbid_namespaces(ShellBuild& build) {
+  for (const char* kind : {"user", "mnt", "pid", "net", "uts", "cgroup", "time"}) {
+    const std::string path = std::string(kUserSettings) + kind + "_namespaces";
+    Fd file(build.sys(::open, path.c_str(), O_WRONLY | O_CLOEXEC, 0));
+    const bool one = std::string_view(kind) == "cgroup";
+    if (!file || build.sys(::write, file.get(), one ? "1" : "0", std::size_t{1}) != 1)
+      return Error::from_errno(std::string("forbidding new ") + kind + " namespaces");
+  }
+  return ok();
+}
+
+Status limit_inotify(ShellBuild& build) {
+  constexpr std::pair<const char*, std::string_view> kLimits[] = {{"instances", "4"},
+                                                                  {"watches", "2048"}};
+  for (const auto& [what, most] : kLimits) {
+    const std::string path = std::string(kUserSettings) + "inotify_" + what;
+    Fd file(build.sys(::open, path.c_str(), O_WRONLY | O_CLOEXEC, 0));
+    if (!file && errno == ENOENT) continue;  // a kernel without inotify
+    if (!file || build.sys(::write, file.get(), most.data(), most.size()) < 0)
+      return Error::from_errno("limiting inotify");
+  }
+  return ok();
+}
+
+Status protect_settings(ShellBuild& build) {
+  return mount_tree(build.sys, settings_mounts(), "root");
 }
 
 Status enter_root(ShellBuild& build) { return pivot_into(build.sys, "root"); }

@@ -46,8 +46,15 @@ struct ShellStep {
 Status enter_cgroups(ShellBuild& build);
 Status take_sandbox_ids(ShellBuild& build);
 Status make_mounts_private(ShellBuild& build);
+// The whole tree but for settings_mounts(): the two steps that follow still write there.
 Status mount_root(ShellBuild& build);
+// No descendant of this session makes a namespace, whatever a filter forgets. IPC is left out: a recycled
+// shell gets a fresh one. One cgroup namespace is left, for enter_cgroup_namespace().
 Status forbid_namespaces(ShellBuild& build);
+// The kernel counts inotify objects for the user on the host, too: without a limit, one session takes
+// them all from its neighbours and from the host itself.
+Status limit_inotify(ShellBuild& build);
+Status protect_settings(ShellBuild& build);
 Status enter_root(ShellBuild& build);
 Status name_host(ShellBuild& build);
 Status open_home(ShellBuild& build);
@@ -59,13 +66,16 @@ Status die_with_keeper(ShellBuild& build);
 Status report_ready(ShellBuild& build);
 Status become_init(ShellBuild& build);
 
-// The namespaces are forbidden before /proc/sys becomes read-only in mount_root's last lines, which
-// is why that step mounts /proc itself; init comes last because it drops everything else.
+// Limits that live in /proc/sys are set between its mount and protect_settings(), which makes it
+// read-only; init comes last because it drops everything else.
 inline constexpr std::array kShellSteps{
     ShellStep{"cgroups", enter_cgroups},
     ShellStep{"sandbox ids", take_sandbox_ids},
     ShellStep{"private mounts", make_mounts_private},
     ShellStep{"root", mount_root},
+    ShellStep{"namespaces", forbid_namespaces},
+    ShellStep{"inotify", limit_inotify},
+    ShellStep{"settings", protect_settings},
     ShellStep{"pivot", enter_root},
     ShellStep{"host name", name_host},
     ShellStep{"home", open_home},

@@ -49,11 +49,11 @@ Status place(Sys& sys, Fd& from, int to, int flags) {
 }  // namespace
 
 Status enter_worker_cgroups(WorkerEntry& entry) {
-  for (Fd& door : entry.cgroups) {
-    if (!door) continue;
-    if (entry.sys(::write, door.get(), "0", std::size_t{1}) != 1)
+  for (Fd& join_fd : entry.cgroups) {
+    if (!join_fd) continue;
+    if (entry.sys(::write, join_fd.get(), "0", std::size_t{1}) != 1)
       return Error::from_errno("joining a cgroup");
-    door.reset();
+    join_fd.reset();
   }
   return ok();
 }
