@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-egress: the network proxy of one session; started by the keeper, see keeper/egress.h.
+// vitrine-egress: the network proxy of one session; started by the keeper, see keeper/process/egress.h.
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/mman.h>

@@ -23,9 +23,9 @@ struct Special {
 constexpr Special kSpecial4[] = {
     {{0}, 8, "this network"},
     {{10}, 8, "a private network"},
-    {{100, 64}, 10, "a carrier's network"},
+    {{100, 64}, 10, "carrier-grade NAT"},
     {{127}, 8, "loopback"},
-    {{169, 254}, 16, "link-local, where clouds keep their metadata"},
+    {{169, 254}, 16, "link-local, the range of cloud metadata services"},
     {{172, 16}, 12, "a private network"},
     {{192, 0, 0}, 24, "reserved for protocols"},
     {{192, 0, 2}, 24, "for documentation"},

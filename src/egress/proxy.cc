@@ -182,7 +182,7 @@ void Proxy::read_head(Connection& c) {
   c.head.append(space.data(), static_cast<std::size_t>(got));
   const std::optional<std::size_t> size = head_size(c.head);
   if (!size) {
-    if (c.head.size() >= kMaxHead) refuse(c, 431, "the head of the request is larger than 16 KiB");
+    if (c.head.size() >= kMaxHead) refuse(c, 431, "the request's headers are larger than 16 KiB");
     return;
   }
   std::variant<Request, Refusal> parsed = parse_request(std::string_view(c.head).substr(0, *size));
@@ -245,7 +245,7 @@ void Proxy::judge_addresses(Connection& c, std::vector<Address> addresses) {
   for (const Address& address : addresses)
     if (const std::optional<std::string> why = parts_.policy.refuses(address, *own))
       return refuse(c, 403,
-                    c.request.host + " leads to " + address.text() + ", which is " + *why +
+                    c.request.host + " resolves to " + address.text() + ", which is " + *why +
                         ": sessions reach public addresses only");
   go(c, std::move(addresses));
 }
@@ -343,7 +343,7 @@ bool Proxy::tell(const wire::EgressMessage& message) {
 
 void Proxy::close(Connection& c) {
   if (!c.decided && !c.request.host.empty())
-    decide(c, NetworkDecision::failed, "the client left before it was connected", "");
+    decide(c, NetworkDecision::failed, "the client disconnected before it was connected", "");
   if (c.allowed) {
     count(c);
     (void)tell(wire::Closed{c.number, c.sent, c.received});
@@ -359,7 +359,7 @@ void Proxy::run_timers() {
     Connection& c = *one;
     const std::string where = authority(c.request.host, c.request.port);
     switch (c.state) {
-      case State::head: refuse(c, 408, "the head of the request took too long"); break;
+      case State::head: refuse(c, 408, "the request's headers took too long"); break;
       case State::resolving:
         refuse(c, 504, "looking up " + c.request.host + " took too long", NetworkDecision::failed);
         break;

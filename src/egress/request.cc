@@ -71,7 +71,8 @@ std::optional<Place> parse_place(std::string_view text) {
 }
 
 Refusal odd_host() {
-  return {400, "the host is not written plainly: use a lower-case ASCII name or a usual address"};
+  return {400,
+          "the host is not in its canonical form: use a lower-case ASCII name or a usual address"};
 }
 
 struct Header {
@@ -139,21 +140,21 @@ std::variant<Headers, Refusal> parse_headers(std::string_view rest) {
   Headers headers;
   for (;;) {
     const auto line = next_line(rest);
-    if (!line) return Refusal{400, "a line of the head does not end with CR LF"};
+    if (!line) return Refusal{400, "a header line does not end with CR LF"};
     if (line->empty()) break;
     if (headers.all.size() == kMaxHeaders) return Refusal{431, "there are more than 100 headers"};
     std::optional<Header> header = parse_header(*line);
     if (!header) return Refusal{400, "a header is malformed"};
     if (header->name == "transfer-encoding")
       return Refusal{501,
-                     "chunked requests are not passed on: send a Content-Length, or use https"};
+                     "chunked requests are not forwarded: send a Content-Length, or use https"};
     if (header->name == "content-length") {
       std::uint64_t length = 0;
       const std::string_view text = header->value;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
       if (headers.length || text.empty() || text.size() > 18 || error != std::errc{} ||
           end != text.data() + text.size())
-        return Refusal{400, "the Content-Length is not one number"};
+        return Refusal{400, "the Content-Length is not a single number"};
       headers.length = length;
     }
     if (header->name == "connection")
@@ -166,7 +167,7 @@ std::variant<Headers, Refusal> parse_headers(std::string_view rest) {
       }
     headers.all.push_back(std::move(*header));
   }
-  if (!rest.empty()) return Refusal{400, "the head is malformed"};
+  if (!rest.empty()) return Refusal{400, "the headers are malformed"};
   return headers;
 }
 
@@ -211,7 +212,7 @@ std::optional<std::size_t> head_size(std::string_view bytes) {
 }
 
 std::variant<Request, Refusal> parse_request(std::string_view head) {
-  if (head.size() > kMaxHead) return Refusal{431, "the head is larger than 16 KiB"};
+  if (head.size() > kMaxHead) return Refusal{431, "the headers are larger than 16 KiB"};
   const auto first = next_line(head);
   const std::optional<Line> line = first ? parse_line(*first) : std::nullopt;
   if (!line) return Refusal{400, "this is not a request to an HTTP proxy"};
