@@ -19,18 +19,14 @@ namespace {
 
 constexpr std::size_t kMaxUnsent = 16'384;  // a few for each of thousands of sessions
 constexpr std::size_t kMaxConnections = 64;
-constexpr std::size_t kMaxUploads = 512;  // of one connection, at once
 constexpr int kRequestsPerTurn = 64;
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
-// The descriptors, and what each is.
-std::vector<int> take_roles(const std::vector<NamedFd>& named, wire::FdRoles* roles) {
-  std::vector<int> fds;
-  for (const NamedFd& one : named) {
-    roles->roles.push_back(one.role);
-    fds.push_back(one.fd);
-  }
-  return fds;
+// A descriptor of a reply, and what it is; -1 = there is none.
+void name(wire::FdRoles& roles, std::vector<int>& fds, wire::FdRole role, int fd) {
+  if (fd < 0) return;
+  roles.roles.push_back(role);
+  fds.push_back(fd);
 }
 
 }  // namespace
@@ -157,6 +153,12 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
     const Sessions::Opened& opened;
     Sessions& sessions;
 
+    Done done() const {
+      return [self = &control, to = id, n = number](const Status& status) {
+        self->answer(to, n, status);
+      };
+    }
+
     void operator()(const wire::Create& r) { sessions.create(r, id, opened); }
     void operator()(const wire::Reset& r) {
       control.encoders_->end(r.session);
@@ -165,9 +167,7 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
     void operator()(const wire::Attach& r) { opened(sessions.attach(r.session, id)); }
     void operator()(const wire::End& r) {
       control.encoders_->end(r.session);
-      sessions.end(r.session, [self = &control, to = id, n = number](const Status& status) {
-        self->answer(to, n, status);
-      });
+      sessions.end(r.session, done());
     }
     void operator()(const wire::Interrupt& r) {
       control.answer(id, number, sessions.interrupt(r.session, r.execution));
@@ -181,47 +181,30 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
     void operator()(const wire::Kill& r) { control.answer(id, number, sessions.kill(r.session)); }
     void operator()(const wire::List& r) { control.answer(id, number, sessions.list(r.after)); }
     void operator()(const wire::AskUsage& r) {
-      Result<wire::Used> used = sessions.usage(r.session);
-      if (used) control.answer(id, number, wire::Reply(*used));
-      else control.answer(id, number, wire::Reply(used.error()));
-    }
-    void operator()(const wire::OpenFile& r) {
-      Result<Home> home = sessions.home(r.session);
-      if (!home) return control.answer(id, number, wire::Reply(home.error()));
-      control.answer_file(id, number, open_file(*home, r.path));
-    }
-    void operator()(const wire::NewFile& r) {
-      control.answer_file(id, number, control.begin_upload(id, r));
-    }
-    void operator()(const wire::CommitFile& r) {
-      control.answer(id, number, control.commit_upload(id, r));
-    }
-    void operator()(const wire::RemoveFile& r) {
-      if (control.drop_upload(id, r)) return control.answer(id, number, ok());
-      Result<Home> home = sessions.home(r.session);
-      if (!home) return control.answer(id, number, wire::Reply(home.error()));
-      control.answer(id, number, remove_file(*home, r.path));
-    }
-    void operator()(const wire::ListFiles& r) {
-      Result<Home> home = sessions.home(r.session);
-      if (!home) return control.answer(id, number, wire::Reply(home.error()));
-      Result<wire::FilesListed> listed = list_files(*home, r.path, r.after);
-      control.answer(id, number, listed ? wire::Reply(*listed) : wire::Reply(listed.error()));
-    }
-    void operator()(const wire::Freeze& r) { control.answer(id, number, sessions.freeze(r)); }
-    void operator()(const wire::OpenDisplay& r) {
-      sessions.open_display(r, [self = &control, to = id, n = number,
-                                session = r.session](const Result<wire::DisplayOpened>& shown) {
-        if (!shown) return self->answer(to, n, wire::Reply(shown.error()));
-        wire::DisplayOpened reply = *shown;
-        const std::vector<int> fds =
-            take_roles(self->sessions_->display_descriptors(session), &reply.fds);
-        self->send(to, wire::encode_reply(n, reply), fds);
+      sessions.usage(r.session, [self = &control, to = id, n = number](Result<wire::Used> used) {
+        self->answer(to, n, used ? wire::Reply(*used) : wire::Reply(used.error()));
       });
     }
+    void operator()(const wire::OpenFile& r) { control.files_->open(id, number, r); }
+    void operator()(const wire::NewFile& r) { control.files_->create(id, number, r); }
+    void operator()(const wire::CommitFile& r) { control.files_->commit(id, number, r); }
+    void operator()(const wire::RemoveFile& r) { control.files_->remove(id, number, r); }
+    void operator()(const wire::ListFiles& r) { control.files_->list(id, number, r); }
+    void operator()(const wire::Freeze& r) { sessions.freeze(r, done()); }
+    void operator()(const wire::OpenDisplay& r) {
+      sessions.open_display(
+          r, [self = &control, to = id, n = number](const Result<OpenedDisplay>& shown) {
+            if (!shown) return self->answer(to, n, wire::Reply(shown.error()));
+            wire::DisplayOpened reply = shown->about;
+            std::vector<int> fds;
+            name(reply.fds, fds, wire::FdRole::framebuffer, shown->framebuffer);
+            name(reply.fds, fds, wire::FdRole::screen_helper, shown->helper);
+            self->send(to, wire::encode_reply(n, reply), fds);
+          });
+    }
     void operator()(const wire::StartEncoder& r) {
-      if (Result<Home> home = sessions.home(r.session); !home)
-        return control.answer(id, number, wire::Reply(home.error()));
+      if (Result<SandboxFiles*> files = sessions.files(r.session); !files)
+        return control.answer(id, number, wire::Reply(files.error()));
       Result<std::uint64_t> encoder = control.encoders_->start(r.session, id);
       if (!encoder) return control.answer(id, number, wire::Reply(encoder.error()));
       control.send(id, wire::encode_reply(number, wire::EncoderStarted{*encoder}),
@@ -233,11 +216,12 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
       control.send(id, wire::encode_reply(number, wire::Done{}),
                    {control.encoders_->socket(r.encoder)});
     }
-    void operator()(const wire::AddLayer& r) {
-      sessions.add_layer(r, [self = &control, to = id, n = number](const Status& status) {
-        self->answer(to, n, status);
-      });
+    void operator()(const wire::StartGateway&) {
+      Result<Fd> socket = control.gateway_->start(id);
+      if (!socket) return control.answer(id, number, wire::Reply(socket.error()));
+      control.send(id, wire::encode_reply(number, wire::Done{}), {socket->get()});
     }
+    void operator()(const wire::AddLayer& r) { sessions.add_layer(r, done()); }
     void operator()(const wire::Info&) { control.answer(id, number, wire::Reply(control.info_())); }
   };
   const Sessions::Opened callback = opened;
@@ -252,45 +236,9 @@ void Control::answer(std::uint64_t id, std::uint32_t number, const Status& statu
   answer(id, number, status ? wire::Reply(wire::Done{}) : wire::Reply(status.error()));
 }
 
-void Control::answer_file(std::uint64_t id, std::uint32_t number,
-                          const Result<OpenedFile>& opened) {
-  if (!opened) return answer(id, number, wire::Reply(opened.error()));
-  send(id, wire::encode_reply(number, opened->about), {opened->file.get()});
-}
-
-Result<OpenedFile> Control::begin_upload(std::uint64_t id, const wire::NewFile& request) {
-  auto& uploads = connections_.at(id).uploads;
-  if (uploads.size() >= kMaxUploads)
-    return Error{.code = Code::unavailable,
-                 .message = "too many files are being sent at once",
-                 .remedy = "try again when some of them have arrived"};
-  Result<Home> home = sessions_->home(request.session);
-  if (!home) return std::move(home.error());
-  Result<Fd> file = new_file(*home, request.path);
-  if (!file) return std::move(file.error());
-  Result<Fd> copy = duplicate(file->get());
-  if (!copy) return std::move(copy.error());
-  OpenedFile opened{std::move(*file)};
-  opened.about.hidden = hidden_name();
-  uploads[opened.about.hidden] = {.session = request.session, .file = std::move(*copy)};
-  return opened;
-}
-
-Status Control::commit_upload(std::uint64_t id, const wire::CommitFile& request) {
-  auto upload = connections_.at(id).uploads.extract(request.hidden);
-  if (!upload || upload.mapped().session != request.session)
-    return Error{Code::invalid_argument, "there is no such upload"};
-  Result<Home> home = sessions_->home(request.session);
-  if (!home) return std::move(home.error());
-  return commit_file(*home, request.path, upload.mapped().file.get());
-}
-
-bool Control::drop_upload(std::uint64_t id, const wire::RemoveFile& request) {
-  auto& uploads = connections_.at(id).uploads;
-  const auto found = uploads.find(request.path);
-  if (found == uploads.end() || found->second.session != request.session) return false;
-  uploads.erase(found);
-  return true;
+void Control::answer_with(std::uint64_t id, std::uint32_t number, const wire::Reply& reply,
+                          int fd) {
+  send(id, wire::encode_reply(number, reply), {fd});
 }
 
 void Control::answer_opened(std::uint64_t id, std::uint32_t number,
@@ -339,12 +287,18 @@ Status Control::transmit_opened(int socket, std::uint32_t number, const wire::Op
     return send_packet(socket, wire::encode_reply(number, gone), {}, Wait::dont);
   }
   wire::Opened reply = opened;
-  std::vector<int> fds = take_roles(sessions_->descriptors(opened.session), &reply.fds);
-  const jail::Cgroup::Meters meters = sessions_->meters(opened.session);
-  if (meters.cpu && meters.memory) {
-    reply.fds.roles.insert(reply.fds.roles.end(),
-                           {wire::FdRole::cpu_meter, wire::FdRole::memory_meter});
-    fds.insert(fds.end(), {meters.cpu.get(), meters.memory.get()});
+  const WorkerFds worker = sessions_->fds(opened.session);
+  std::vector<int> fds;
+  name(reply.fds, fds, wire::FdRole::session_socket, worker.socket);
+  name(reply.fds, fds, wire::FdRole::stdout_pipe, worker.out);
+  name(reply.fds, fds, wire::FdRole::stderr_pipe, worker.err);
+  if (worker.meters) {
+    name(reply.fds, fds, wire::FdRole::cpu_meter, worker.meters->cpu_time.get());
+    name(reply.fds, fds, wire::FdRole::memory_meter, worker.meters->memory_peak.get());
+  }
+  if (worker.egress) {
+    name(reply.fds, fds, wire::FdRole::egress_log, worker.egress->log);
+    name(reply.fds, fds, wire::FdRole::egress_counters, worker.egress->counters);
   }
   return send_packet(socket, wire::encode_reply(number, reply), fds, Wait::dont);
 }
@@ -352,7 +306,7 @@ Status Control::transmit_opened(int socket, std::uint32_t number, const wire::Op
 void Control::wait_to_send(std::uint64_t id, Connection::Waiting waiting) {
   std::deque<Connection::Waiting>& unsent = connections_.at(id).unsent;
   if (unsent.size() >= kMaxUnsent) {
-    log_warning("a client does not read what it is told");
+    log_warning("a client does not read its events and is disconnected");
     return drop(id);
   }
   unsent.push_back(std::move(waiting));
@@ -380,7 +334,9 @@ void Control::drop(std::uint64_t id) {
   if (found == connections_.end()) return;
   loop_.unwatch(found->second.socket.get());
   connections_.erase(found);
+  if (files_) files_->forget(id);
   if (encoders_ != nullptr) encoders_->owner_left(id);
+  if (gateway_ != nullptr) gateway_->owner_left(id);
 }
 
 }  // namespace vitrine::keeper

@@ -14,23 +14,24 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "keeper/encoders.h"
+#include "keeper/file_requests.h"
+#include "keeper/gateway_process.h"
 #include "keeper/sessions.h"
 
 namespace vitrine::keeper {
 
-class Control {
+class Control final : public SessionOwners, private FileRequests::Replies {
  public:
   Control(Loop& loop, std::function<KeeperInfo()> info, uid_t client)
       : loop_(loop), info_(std::move(info)), client_(client) {}
 
-  ~Control() { unlisten(); }
+  ~Control() override { unlisten(); }
 
   // Listens on `path` (mode 0600). A socket that a killed keeper left there is replaced; `conflict`
   // if somebody serves it, or if it is anything else.
@@ -39,13 +40,18 @@ class Control {
   void unlisten();
   // Another way in: a connection that the keeper made itself.
   void add(Fd socket);
-  void serve(Sessions& sessions, Encoders& encoders) {
+  void serve(Sessions& sessions, Encoders& encoders, GatewayProcess& gateway) {
     sessions_ = &sessions;
     encoders_ = &encoders;
+    gateway_ = &gateway;
+    FileRequests::Replies& replies = *this;
+    files_.emplace(sessions, replies);
   }
 
-  void notify(std::uint64_t connection, const wire::Event& event);
-  bool connected(std::uint64_t connection) const { return connections_.contains(connection); }
+  void notify(std::uint64_t connection, const wire::Event& event) override;
+  bool connected(std::uint64_t connection) const override {
+    return connections_.contains(connection);
+  }
 
  private:
   struct Connection {
@@ -57,12 +63,6 @@ class Control {
       std::uint32_t number = 0;                 // of that request
     };
     std::deque<Waiting> unsent = {};
-    // Files that have no name yet, by the one that stands for it: they end with the connection.
-    struct Upload {
-      std::uint64_t session = 0;
-      Fd file;
-    };
-    std::map<std::string, Upload> uploads = {};
   };
 
   Status bind(int socket, const std::string& path);
@@ -70,12 +70,10 @@ class Control {
   void accept();
   void read(std::uint64_t id);
   void handle(std::uint64_t id, const wire::NumberedRequest& request);
-  void answer(std::uint64_t id, std::uint32_t number, const wire::Reply& reply);
+  void answer(std::uint64_t id, std::uint32_t number, const wire::Reply& reply) override;
+  void answer_with(std::uint64_t id, std::uint32_t number, const wire::Reply& reply,
+                   int fd) override;
   void answer(std::uint64_t id, std::uint32_t number, const Status& status);
-  void answer_file(std::uint64_t id, std::uint32_t number, const Result<OpenedFile>& opened);
-  Result<OpenedFile> begin_upload(std::uint64_t id, const wire::NewFile& request);
-  Status commit_upload(std::uint64_t id, const wire::CommitFile& request);
-  bool drop_upload(std::uint64_t id, const wire::RemoveFile& request);
   void answer_opened(std::uint64_t id, std::uint32_t number, const Result<wire::Opened>& opened);
   void send(std::uint64_t id, std::string bytes, const std::vector<int>& fds);
   void send_opened(std::uint64_t id, std::uint32_t number, const wire::Opened& opened);
@@ -90,6 +88,8 @@ class Control {
   uid_t client_;
   Sessions* sessions_ = nullptr;
   Encoders* encoders_ = nullptr;
+  GatewayProcess* gateway_ = nullptr;
+  std::optional<FileRequests> files_;
   Fd listener_;
   std::string path_;  // of the listener; empty = not ours
   std::uint64_t last_id_ = 0;

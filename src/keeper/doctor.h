@@ -24,7 +24,7 @@ Diagnosis diagnose(const Options& options);
 std::vector<std::string> best_effort_limits(Level level, const jail::CgroupHost& host);
 LimitsLevel limits_level(Level level, const jail::CgroupHost& host);
 
-// Kinds of namespaces and mounts that the full jail is made of and this host withholds.
+// Kinds of namespaces and mounts that the full jail is made of and this host lacks.
 std::vector<std::string> missing_for_full_jail();
 
 // What sessions do not have at Level::container; SECURITY.md says more.

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "keeper/encoders.h"
 
-#include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -15,15 +10,13 @@
 #include <utility>
 
 #include "keeper/log.h"
+#include "keeper/spawn_helper.h"
 
 namespace vitrine::keeper {
 
 namespace {
 
-constexpr int kControl = 3;
-constexpr int kProgram = 4;
-
-constexpr int kNice = 10;
+constexpr int kNice = 10;  // films may wait; who asks the front should not
 
 }  // namespace
 
@@ -38,7 +31,9 @@ Result<std::uint64_t> Encoders::start(std::uint64_t session, std::uint64_t owner
                  .remedy = "stop a recording first"};
   Result<FdPair> pair = make_socketpair();
   if (!pair) return std::move(pair.error());
-  Result<int> pid = spawn(pair->second.get());
+  Result<int> pid = spawn_helper(
+      {.name = "vitrine-encoder", .program = program_.get(), .user = user_, .nice = kNice},
+      pair->second.get());
   if (!pid) return std::move(pid.error());
   const std::uint64_t id = ++last_id_;
   Encoder& encoder = encoders_[id];
@@ -108,41 +103,6 @@ std::chrono::microseconds Encoders::cpu_time() const {
       sum += std::chrono::microseconds(used.tv_sec * 1'000'000 + used.tv_nsec / 1000);
   }
   return sum;
-}
-
-Result<int> Encoders::spawn(int socket) {
-  // Prepared before the fork: the child only makes system calls.
-  char name[] = "vitrine-encoder";
-  char* argv[] = {name, nullptr};
-  char locale[] = "LANG=C.UTF-8";
-  char* envp[] = {locale, nullptr};
-  const pid_t keeper = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid < 0) return Error::from_errno("forking an encoder");
-  if (pid > 0) return pid;
-  const int control = ::fcntl(socket, F_DUPFD_CLOEXEC, 100);
-  const int program = ::fcntl(program_.get(), F_DUPFD_CLOEXEC, 100);
-  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (control < 0 || program < 0 || nothing < 0 || ::dup2(nothing, 0) < 0 ||
-      ::dup2(nothing, 1) < 0 || ::dup2(control, kControl) < 0 ||
-      ::dup3(program, kProgram, O_CLOEXEC) < 0)
-    ::_exit(125);
-  ::syscall(SYS_close_range, kProgram + 1, ~0U, 0);
-  ::setsid();
-  ::setpriority(PRIO_PROCESS, 0, kNice);  // films may wait; who asks the front should not
-  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (user_ &&
-      (::setresgid(*user_, *user_, *user_) != 0 || ::setresuid(*user_, *user_, *user_) != 0))
-    ::_exit(125);
-  // After the change of ids, which the kernel takes as a reason to forget it.
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || ::getppid() != keeper)
-    ::_exit(125);
-  ::syscall(SYS_execveat, kProgram, "", argv, envp, AT_EMPTY_PATH);
-  ::_exit(127);
 }
 
 void Encoders::end(std::uint64_t session) {

@@ -59,7 +59,6 @@ class Encoders {
     bool ending = false;
   };
 
-  Result<int> spawn(int socket);
   void ask_to_end(std::uint64_t id, Encoder& encoder);
   void ended(std::uint64_t id, const Ending& ending);
   void unwatch(Encoder& encoder);

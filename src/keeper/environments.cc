@@ -39,7 +39,8 @@ std::map<std::string, Environment> find_environments(const std::string& director
     const std::string about = entry.path().string() + "/environment.json";
     Result<std::string> text = read_file(AT_FDCWD, about.c_str(), 1u << 20);
     if (!text || !fs::is_directory(entry.path() / "packages", failed)) {
-      log_warning("the environment " + name + " is not whole; make it again: vitrine image build");
+      log_warning("the environment " + name +
+                  " is incomplete; build it again: vitrine image build");
       continue;
     }
     if (manifest_value(*text, "image") != image_recipe) {

@@ -8,10 +8,10 @@
 
 namespace vitrine::keeper {
 
-Result<Loop> Loop::make() {
+Result<Loop> Loop::make(Now now) {
   Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return Error::from_errno("making an epoll");
-  return Loop(std::move(epoll));
+  return Loop(std::move(epoll), std::move(now));
 }
 
 Status Loop::watch(int fd, std::uint32_t events, std::function<void(std::uint32_t)> handler) {
@@ -47,34 +47,47 @@ void Loop::cancel(TimerId timer) {
 
 int Loop::wait_time() const {
   if (timers_.empty()) return -1;
-  const auto left = timers_.begin()->first.first - Clock::now();
+  const auto left = timers_.begin()->first.first - now();
   const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(left).count();
   return static_cast<int>(std::clamp<std::int64_t>(rounded, 0, 60'000));
 }
 
 void Loop::run_timers() {
-  const auto now = Clock::now();
-  while (!timers_.empty() && timers_.begin()->first.first <= now) {
+  const auto due = now();
+  while (!timers_.empty() && timers_.begin()->first.first <= due) {
     auto node = timers_.extract(timers_.begin());
     timer_times_.erase(node.key().second);
     node.mapped()();
   }
 }
 
-void Loop::run() {
+void Loop::handle_ready(int milliseconds) {
   std::array<epoll_event, 64> events;
+  const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), milliseconds);
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    const int fd = static_cast<int>(event.data.u64 & 0xFFFFFFFF);
+    auto found = watched_.find(fd);
+    if (found == watched_.end() || found->second.generation != event.data.u64 >> 32) continue;
+    const auto handler = found->second.handler;  // it may remove itself
+    handler(event.events);
+  }
+}
+
+void Loop::run() {
   while (!stopped_) {
-    const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), wait_time());
-    for (int i = 0; i < count; ++i) {
-      const epoll_event& event = events[static_cast<std::size_t>(i)];
-      const int fd = static_cast<int>(event.data.u64 & 0xFFFFFFFF);
-      auto found = watched_.find(fd);
-      if (found == watched_.end() || found->second.generation != event.data.u64 >> 32) continue;
-      const auto handler = found->second.handler;  // it may remove itself
-      handler(event.events);
-    }
+    handle_ready(wait_time());
     run_timers();
   }
+}
+
+void Loop::poll() {
+  handle_ready(0);
+  run_timers();
+}
+
+Clock::time_point Loop::next_timer() const {
+  return timers_.empty() ? Clock::time_point::max() : timers_.begin()->first.first;
 }
 
 }  // namespace vitrine::keeper

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "keeper/rooms.h"
+#include "keeper/process/process_isolation.h"
+#include "model/settings.h"
 
 namespace vitrine::keeper {
 
@@ -18,13 +19,14 @@ struct Options {
   std::string init;              // the vitrine-init program
   std::string name = "default";  // of this keeper's cgroups: unique per host
   PoolConfig pool;
-  std::uint32_t capacity = 2000;
-  std::uint32_t children_per_zygote = 400;
-  std::uint32_t uid_base = 0x20000000;  // as root: host ids of the outer user namespace
-  std::int64_t client_uid = -1;         // who else may use the control socket
-  std::string front;                    // program that speaks HTTP; empty = none
+  std::uint32_t capacity = settings::kCapacity.otherwise;
+  std::uint32_t children_per_zygote = settings::kChildrenPerZygote.otherwise;
+  std::uint32_t uid_base =
+      settings::kUidBase.otherwise;  // as root: host ids of the outer user namespace
+  std::int64_t client_uid = -1;      // who else may use the control socket
+  std::string front;                 // program that speaks HTTP; empty = none
   std::vector<std::string> front_arguments;
-  std::string listen = "127.0.0.1:8000";
+  std::string listen = settings::kListen;
   std::string data;
   std::string tokens;                       // the operator's file, read again on SIGHUP; "" = none
   std::string tokens_reader;                // vitrine

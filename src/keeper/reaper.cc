@@ -74,7 +74,7 @@ bool Reaper::signal(int pid, int signal, std::uint32_t value) const {
 
 void Reaper::reap() {
   std::array<signalfd_siginfo, 16> ignored;
-  while (::read(signals_.get(), ignored.data(), sizeof ignored) > 0) {
+  while (::read(signals_.get(), ignored.data(), sizeof ignored) == sizeof ignored) {
   }
   for (;;) {
     siginfo_t info{};

@@ -130,9 +130,9 @@ void become_worker(const Received& in, std::span<const sock_filter> filter, jail
                           .err = Fd(in.fds[3]),
                           .cgroups = {},
                           .filter = filter};
-  const int doors = wire::kForkDescriptors + request.has_ruleset + request.has_cgroup;
-  for (int i = doors; i < in.count; ++i)
-    entry.cgroups[static_cast<std::size_t>(i - doors)] = Fd(in.fds[static_cast<std::size_t>(i)]);
+  const int first = wire::kForkDescriptors + request.has_ruleset + request.has_cgroup;
+  for (int i = first; i < in.count; ++i)
+    entry.cgroups[static_cast<std::size_t>(i - first)] = Fd(in.fds[static_cast<std::size_t>(i)]);
   Status entered = request.user != 0 ? jail::enter_floor(entry) : jail::enter(entry);
   if (!entered) refuse(entered.error(), entry.socket ? entry.socket.get() : jail::kSessionSocket);
 }
