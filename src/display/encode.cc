@@ -23,7 +23,7 @@ Result<std::string> encode_jpeg(const Frame& frame) {
     void operator()(unsigned char* bytes) const { tjFree(bytes); }
   };
   const std::unique_ptr<void, Destroy> compressor(tjInitCompress());
-  if (!compressor) return Error{Code::internal, "there is no memory for a JPEG"};
+  if (!compressor) return Error{Code::internal, "out of memory for a JPEG"};
   unsigned char* bytes = nullptr;
   unsigned long size = 0;
   const int failed = tjCompress2(compressor.get(), frame.pixels.data(),

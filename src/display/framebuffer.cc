@@ -44,7 +44,7 @@ Status read_at(int file, std::uint8_t* to, std::size_t size, std::size_t offset)
     const ssize_t got = ::pread(file, to, size, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return Error::from_errno("reading the framebuffer");
-    if (got == 0) return Error{Code::unavailable, "the framebuffer is cut short"};
+    if (got == 0) return Error{Code::unavailable, "the framebuffer is truncated"};
     to += got;
     size -= static_cast<std::size_t>(got);
     offset += static_cast<std::size_t>(got);

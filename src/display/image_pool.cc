@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "display/image_pool.h"
 
+#include <time.h>
+
 #include <list>
 
 #include "backend/clock.h"
@@ -26,6 +28,13 @@ Result<std::string> transform_and_encode(const Frame& given, const ImageOptions&
   if (options.region) take(crop(*frame, *options.region));
   if (options.scale != 1) take(scale(*frame, options.scale));
   return encode(*frame, options.format);
+}
+
+// Processor time of this thread.
+std::chrono::nanoseconds thread_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
 }  // namespace
@@ -95,10 +104,11 @@ Task<Snapshot> ImagePool::read_screen(std::shared_ptr<Framebuffer> screen, Frame
   const bool large = screen->geometry().bytes() > kLargeFrame;
   auto read = [screen = std::move(screen), frame = std::move(frame), keep]() mutable {
     Snapshot snapshot;
-    const auto began = Clock::now();
+    snapshot.began = Clock::now();
+    const auto used = thread_time();
     snapshot.digest = screen->read(frame);
+    snapshot.cost = thread_time() - used;
     snapshot.at = Clock::now();
-    snapshot.cost = snapshot.at - began;
     if (keep == Keep::frame) snapshot.frame = std::move(frame);
     else frame = {};
     return snapshot;

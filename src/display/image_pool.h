@@ -45,8 +45,9 @@ struct ImageOptions {
 struct Snapshot {
   Result<FrameDigest> digest = Error{Code::internal, "the screen was not read"};
   Frame frame = {};
-  Clock::time_point at = {};  // when it was read
-  Clock::duration cost = {};  // of reading it
+  Clock::time_point began = {};  // the read: what was painted before is in it
+  Clock::time_point at = {};     // when it had been read
+  Clock::duration cost = {};  // processor time of the read, which a busy machine does not stretch
 };
 
 // Larger frames take milliseconds to read: too long for the front's own thread.

@@ -63,6 +63,7 @@ TEST_F(ImagePoolTest, LooksAtALargeScreenWhileItsThreadServesOthers) {
     EXPECT_TRUE(snapshot.digest && !snapshot.digest->blank);
     EXPECT_EQ(snapshot.frame.row(0)[2], 0xFF);
     EXPECT_GT(snapshot.cost.count(), 0);
+    EXPECT_LE(snapshot.cost, snapshot.at - snapshot.began);
   };
   start(look());
   const auto serve = [&]() -> Task<void> {

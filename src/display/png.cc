@@ -114,12 +114,12 @@ void put_chunk(std::string& out, const char* type, std::string_view data) {
 Result<std::string> encode_png(const Frame& frame) {
   if (frame.width == 0 || frame.height == 0 ||
       frame.pixels.size() != std::size_t{frame.width} * frame.height * 4)
-    return Error{Code::internal, "a picture without pixels"};
+    return Error{Code::internal, "an image without pixels"};
   Bytes raw;
   raw.reserve((std::size_t{frame.width} * 3 + 1) * frame.height);
   filter_rows(frame, best_filter(frame), 0, frame.height, raw);
   const std::string packed = deflate(raw);
-  if (packed.empty()) return Error{Code::internal, "compressing a picture failed"};
+  if (packed.empty()) return Error{Code::internal, "compressing an image failed"};
   std::string header;
   put_u32(header, frame.width);
   put_u32(header, frame.height);

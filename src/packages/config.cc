@@ -30,7 +30,7 @@ Result<Config> config_from_json(const std::string& text) {
   const json::value parsed = json::parse(text, failed);
   const json::object* in = failed ? nullptr : parsed.if_object();
   if (in == nullptr)
-    return Error{Code::invalid_argument, "the settings of packages are no JSON object"};
+    return Error{Code::invalid_argument, "the package settings are not a JSON object"};
   const auto number = [&](const char* key, std::uint64_t otherwise) {
     const json::value* value = in->if_contains(key);
     return value != nullptr && value->is_number() ? value->to_number<std::uint64_t>() : otherwise;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "packages/index_url.h"
+#include "model/index_url.h"
 
 namespace vitrine::packages {
 

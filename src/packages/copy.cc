@@ -75,7 +75,7 @@ Task<Result<Copied>> copy_tree(backend::KeeperLink& keeper, std::uint64_t sessio
       for (const auto& entry : listed->entries) {
         after = entry.name;
         if (!is_plain(entry.name))
-          co_return Error{Code::invalid_argument, "a package holds a file with an odd name"};
+          co_return Error{Code::invalid_argument, "a package contains a file with an invalid name"};
         if (++sum.files > limits.files)
           co_return Error{Code::over_limit, "the packages have too many files"};
         const std::string path = prefix + entry.name;
@@ -90,7 +90,7 @@ Task<Result<Copied>> copy_tree(backend::KeeperLink& keeper, std::uint64_t sessio
         }
         if (entry.kind != FileKind::file)
           co_return Error{Code::invalid_argument,
-                          "a package holds a link or another file that is no regular one"};
+                          "a package contains a link or another file that is not regular"};
         wire::OpenFile open;
         open.session = session;
         open.path = from + "/" + path;

@@ -29,7 +29,7 @@ Status write_whole(const std::string& path, const std::string& text) {
   const std::string draft = path + ".tmp";
   Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    return Error::from_errno("writing about a layer");
+    return Error::from_errno("writing a layer's description");
   if (::rename(draft.c_str(), path.c_str()) != 0) return Error::from_errno("naming a file");
   return ok();
 }

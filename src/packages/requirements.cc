@@ -68,7 +68,7 @@ std::optional<Error> other_kinds(std::string_view text) {
   if (text.size() > kMaxRequirement) return refused(text, "is longer than 200 bytes", remedy);
   for (char c : text)
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f)
-      return refused(text, "holds a character that is not plain ASCII", remedy);
+      return refused(text, "contains a character that is not ASCII", remedy);
   if (text.front() == '-')
     return refused(text, "is an option", "options are the operator's; " + remedy);
   if (text.find("://") != std::string_view::npos || text.find('@') != std::string_view::npos)
@@ -77,7 +77,7 @@ std::optional<Error> other_kinds(std::string_view text) {
       text.front() == '.' || text.front() == '~')
     return refused(text, "names a path", "packages come from the configured index; " + remedy);
   if (text.find(';') != std::string_view::npos)
-    return refused(text, "has a marker", "leave out all from the ';' on");
+    return refused(text, "has a marker", "remove the ';' and everything after it");
   return std::nullopt;
 }
 

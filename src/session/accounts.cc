@@ -11,13 +11,13 @@ namespace {
 // Files live in memory, so a session may use the sum.
 std::uint64_t memory_of(const Limits& limits) { return limits.memory_bytes + limits.disk_bytes; }
 
+std::chrono::seconds seconds_until(double seconds) {
+  return std::chrono::seconds(std::max(1, static_cast<int>(std::ceil(seconds))));
+}
+
 std::string in_mib(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
 }  // namespace
-
-Error to_error(const Refusal& refusal) {
-  return Error{.code = Code::unavailable, .message = refusal.detail, .remedy = refusal.remedy};
-}
 
 void Accounts::open(const Identity& identity) {
   Account account{.quota = identity.quota, .filled = now_()};
@@ -56,18 +56,18 @@ Accounts::Account* Accounts::find(const std::string& owner) {
   return &account;
 }
 
-std::optional<Refusal> Accounts::refuses_execution(const std::string& owner) {
+std::optional<Error> Accounts::refuses_execution(const std::string& owner) {
   Account* account = find(owner);
   if (account == nullptr || !account->quota.executions_per_minute || account->left >= 1)
     return std::nullopt;
   const double per_second = *account->quota.executions_per_minute / 60.0;
-  Refusal refusal;
-  refusal.code = "rate_limited";
-  refusal.detail = "this token may begin " + std::to_string(*account->quota.executions_per_minute) +
-                   " executions and sessions per minute";
-  refusal.remedy = "wait as long as Retry-After says, or put more work into one execution";
-  refusal.retry_after_s =
-      std::max(1, static_cast<int>(std::ceil((1 - account->left) / per_second)));
+  Error refusal{.code = Code::unavailable, .message = {}};
+  refusal.reason = "rate_limited";
+  refusal.message = "this token may start " +
+                    std::to_string(*account->quota.executions_per_minute) +
+                    " executions and sessions per minute";
+  refusal.remedy = "wait as Retry-After says, or put more work into one execution";
+  refusal.retry_after = seconds_until((1 - account->left) / per_second);
   return refusal;
 }
 
@@ -75,28 +75,26 @@ void Accounts::execution_begins(const std::string& owner) {
   if (Account* account = find(owner)) account->left = std::max(0.0, account->left - 1);
 }
 
-std::optional<Refusal> Accounts::refuses_installation(const std::string& owner) {
+std::optional<Error> Accounts::refuses_installation(const std::string& owner) {
   Account* account = find(owner);
   if (account == nullptr) return std::nullopt;
   const Quota& quota = account->quota;
-  Refusal refusal;
+  Error refusal{.code = Code::unavailable, .message = {}};
   if (quota.installations && account->installing >= *quota.installations) {
-    refusal.code = "quota_installations";
-    refusal.detail = "this token may have " + std::to_string(*quota.installations) +
-                     " installations of packages at once";
-    refusal.remedy = "wait until one is done, or ask for packages that are installed already";
-    refusal.retry_after_s = 5;
+    refusal.reason = "quota_installations";
+    refusal.message = "this token may have " + std::to_string(*quota.installations) +
+                      " installations of packages at once";
+    refusal.remedy = "wait until one is done, or request packages that are already installed";
+    refusal.retry_after = std::chrono::seconds(5);
     return refusal;
   }
   if (!quota.installations_per_hour || account->installations_left >= 1) return std::nullopt;
-  refusal.code = "installations_limited";
-  refusal.detail = "this token may begin " + std::to_string(*quota.installations_per_hour) +
-                   " installations of packages per hour";
-  refusal.remedy =
-      "wait as long as Retry-After says, or ask for packages that are installed already";
+  refusal.reason = "installations_limited";
+  refusal.message = "this token may start " + std::to_string(*quota.installations_per_hour) +
+                    " installations of packages per hour";
+  refusal.remedy = "wait as Retry-After says, or request packages that are already installed";
   const double per_second = *quota.installations_per_hour / 3600.0;
-  refusal.retry_after_s =
-      std::max(1, static_cast<int>(std::ceil((1 - account->installations_left) / per_second)));
+  refusal.retry_after = seconds_until((1 - account->installations_left) / per_second);
   return refusal;
 }
 
@@ -112,24 +110,25 @@ void Accounts::installation_ends(const std::string& owner) {
   if (account != nullptr && account->installing > 0) --account->installing;
 }
 
-std::optional<Refusal> Accounts::refuses_session(const std::string& owner, const Limits& limits,
-                                                 Rate rate) {
+std::optional<Error> Accounts::refuses_session(const std::string& owner, const Limits& limits,
+                                               Rate rate) {
   Account* account = find(owner);
   if (account == nullptr) return std::nullopt;
-  Refusal refusal;
+  Error refusal{.code = Code::unavailable, .message = {}};
   const Quota& quota = account->quota;
   if (quota.sessions && account->sessions >= *quota.sessions) {
-    refusal.code = "quota_sessions";
-    refusal.detail = "this token may have " + std::to_string(*quota.sessions) + " sessions at once";
+    refusal.reason = "quota_sessions";
+    refusal.message =
+        "this token may have " + std::to_string(*quota.sessions) + " sessions at once";
     refusal.remedy = "end one with DELETE /v1/sessions/{id}; GET /v1/sessions lists them";
     return refusal;
   }
   if (quota.memory_bytes && account->memory_bytes + memory_of(limits) > *quota.memory_bytes) {
-    refusal.code = "quota_memory";
-    refusal.detail = "memory_mb and disk_mb of this token's sessions may be " +
-                     in_mib(*quota.memory_bytes) + " together, " + in_mib(account->memory_bytes) +
-                     " are taken and " + in_mib(memory_of(limits)) + " were asked for";
-    refusal.remedy = "ask for smaller limits.memory_mb and limits.disk_mb, or end a session";
+    refusal.reason = "quota_memory";
+    refusal.message = "memory_mb and disk_mb of this token's sessions may be " +
+                      in_mib(*quota.memory_bytes) + " together, " + in_mib(account->memory_bytes) +
+                      " are taken and " + in_mib(memory_of(limits)) + " were requested";
+    refusal.remedy = "request smaller limits.memory_mb and limits.disk_mb, or end a session";
     return refusal;
   }
   if (rate == Rate::counts) return refuses_execution(owner);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each identity has of its quotas: sessions, memory, executions per minute, and installations.
 //
+// A refusal is an `unavailable` error whose reason names the quota: rate_limited, quota_sessions,
+// quota_memory, quota_installations, installations_limited.
 // Identities without a quota have no account here and are never refused.
 // Threading: the front's one thread. Nothing of it is stored: the registry counts anew what it adopts.
 #pragma once
@@ -18,15 +20,6 @@
 
 namespace vitrine::session {
 
-// Why something is not allowed now, for clients.
-struct Refusal {
-  std::string code;
-  std::string detail;
-  std::string remedy;
-  int retry_after_s = 0;  // 0 = waiting does not help
-};
-Error to_error(const Refusal& refusal);
-
 class Accounts {
  public:
   using Clock = vitrine::Clock;
@@ -38,15 +31,15 @@ class Accounts {
 
   // Whether one more session with these limits is too much. `counts` as an execution or not.
   enum class Rate { counts, is_free };
-  std::optional<Refusal> refuses_session(const std::string& owner, const Limits& limits, Rate rate);
+  std::optional<Error> refuses_session(const std::string& owner, const Limits& limits, Rate rate);
   void session_begins(const std::string& owner, const Limits& limits, Rate rate);
   void session_ends(const std::string& owner, const Limits& limits);
 
-  std::optional<Refusal> refuses_execution(const std::string& owner);
+  std::optional<Error> refuses_execution(const std::string& owner);
   void execution_begins(const std::string& owner);
 
   // Of packages that nobody has installed yet: what is there, or on its way, counts for nobody.
-  std::optional<Refusal> refuses_installation(const std::string& owner);
+  std::optional<Error> refuses_installation(const std::string& owner);
   void installation_begins(const std::string& owner);
   void installation_ends(const std::string& owner);
 

@@ -23,7 +23,7 @@ class AccountsTest : public testing::Test {
 
   std::string refused_session() {
     const auto refusal = accounts.refuses_session("team", limits, Rate::is_free);
-    return refusal ? refusal->code : "";
+    return refusal ? refusal->reason : "";
   }
 
   Accounts::Clock::time_point now{};
@@ -63,7 +63,7 @@ TEST_F(AccountsTest, CountsInstallationsAtOnceAndPerHour) {
   accounts.open(identity);
   const auto refused = [&] {
     const auto refusal = accounts.refuses_installation("builders");
-    return refusal ? refusal->code : "";
+    return refusal ? refusal->reason : "";
   };
 
   accounts.installation_begins("builders");
@@ -73,7 +73,7 @@ TEST_F(AccountsTest, CountsInstallationsAtOnceAndPerHour) {
   accounts.installation_begins("builders");
   accounts.installation_ends("builders");
   EXPECT_EQ(refused(), "installations_limited");
-  EXPECT_EQ(accounts.refuses_installation("builders")->retry_after_s, 1800);
+  EXPECT_EQ(accounts.refuses_installation("builders")->retry_after, std::chrono::seconds(1800));
   now += 30min;
   EXPECT_EQ(refused(), "");
   EXPECT_FALSE(accounts.refuses_installation("team")) << "what is not set is not limited";
@@ -95,8 +95,8 @@ TEST_F(AccountsTest, LetsAMinutesWorthPassThenOneAtATime) {
     accounts.execution_begins("team");
   }
   ASSERT_TRUE(accounts.refuses_execution("team"));
-  EXPECT_EQ(accounts.refuses_execution("team")->code, "rate_limited");
-  EXPECT_EQ(accounts.refuses_execution("team")->retry_after_s, 10);
+  EXPECT_EQ(accounts.refuses_execution("team")->reason, "rate_limited");
+  EXPECT_EQ(accounts.refuses_execution("team")->retry_after, std::chrono::seconds(10));
 
   now += 10s;
 
@@ -115,7 +115,7 @@ TEST_F(AccountsTest, SavesNoMoreThanAMinutesWorth) {
 TEST_F(AccountsTest, ACreationCountsAsAnExecution) {
   for (int i = 0; i < 6; ++i) accounts.execution_begins("team");
 
-  EXPECT_EQ(accounts.refuses_session("team", limits, Rate::counts)->code, "rate_limited");
+  EXPECT_EQ(accounts.refuses_session("team", limits, Rate::counts)->reason, "rate_limited");
   EXPECT_FALSE(accounts.refuses_session("team", limits, Rate::is_free));
 }
 

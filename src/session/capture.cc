@@ -39,13 +39,13 @@ Capture::Capture(asio::any_io_executor executor, display::Screen& screen,
 void Capture::painted() {
   if (painted_at_) return;  // a look for each of them could be asked for without end
   painted_at_ = Clock::now();
-  changes_.tell();
+  changes_.notify_all();
 }
 
 void Capture::ended(Worker worker) {
   if (!ended_) ended_at_ = Clock::now();
   if (!ended_) ended_ = worker;
-  changes_.tell();
+  changes_.notify_all();
 }
 
 Task<void> Capture::find_view() {
@@ -62,6 +62,7 @@ Task<bool> Capture::look() {
   display::Snapshot seen = co_await image_pool_->read_screen(std::move(screen), std::move(before));
   frame_ = std::move(seen.frame);
   look_cost_ = seen.cost;
+  look_began_ = seen.began;
   const vitrine::Result<display::FrameDigest>& now = seen.digest;
   if (!now) {
     std::string note = "screenshot: " + now.error().message;
@@ -154,7 +155,7 @@ Task<void> Capture::run() {
     }
     const auto now = Clock::now();
     // A look that began before the last was painted may have missed it.
-    const bool after = painted_at_ && *painted_at_ <= looked_ - look_cost_;
+    const bool after = painted_at_ && *painted_at_ <= look_began_;
     if (after && is_good_after_painting(now)) {
       kept_ = Kept{std::move(frame_), *seen_};
       break;
@@ -193,7 +194,7 @@ Task<vitrine::Result<std::string>> Capture::encode(display::Frame frame) {
   for (;; finish.scale /= 2) {
     vitrine::Result<std::string> made = co_await image_pool_->encode(shared, finish);
     if (!made || made->size() <= most_bytes_ || finish.scale < kLeastScale) co_return made;
-    if (finish.scale == 1) notes.emplace_back("screenshot: made smaller, to fit into the answer");
+    if (finish.scale == 1) notes.emplace_back("screenshot: scaled down to fit into the response");
   }
 }
 
@@ -208,11 +209,11 @@ Task<void> Capture::explain_blank() {
         any = any || !window.override_redirect;
         mapped = mapped || window.mapped;
       }
-      if (mapped) why = "a window is shown, but nothing is painted in it";
-      else if (any) why = "a window exists, but it is not shown";
+      if (mapped) why = "a window is mapped, but nothing is painted in it";
+      else if (any) why = "a window exists, but it is not mapped";
     }
   }
-  notes.push_back("screenshot: the screen is blank: " + why);
+  notes.push_back("screenshot: the display is blank: " + why);
 }
 
 }  // namespace vitrine::session

@@ -22,7 +22,7 @@
 #include "display/image_pool.h"
 #include "display/screen.h"
 #include "model/execution.h"
-#include "session/changes.h"
+#include "session/condition.h"
 #include "wire/signals.h"
 
 namespace vitrine::session {
@@ -61,7 +61,7 @@ class Capture {
   void painted();
   enum class Worker { alive, dead };
   void ended(Worker worker);
-  void display_changed() { changes_.tell(); }
+  void display_changed() { changes_.notify_all(); }
 
   std::optional<std::string> png;
   std::vector<std::string> notes;
@@ -87,7 +87,7 @@ class Capture {
   std::chrono::milliseconds display_time_;
   std::size_t most_bytes_;
   CaptureHooks hooks_;
-  Changes changes_;
+  Condition changes_;
 
   std::shared_ptr<display::View> view_;
   display::Frame frame_;  // the last that was read
@@ -98,7 +98,8 @@ class Capture {
   };
   std::optional<Kept> kept_;
   Clock::time_point looked_{};
-  Clock::duration look_cost_{};                          // of the last look
+  Clock::time_point look_began_{};  // the last one
+  Clock::duration look_cost_{};
   std::optional<display::ReadBudget> read_budget_ = {};  // once there was something to look at
   Clock::time_point changed_{};                          // when the screen last did
   // How long it has been still, counted in looks that came in time: on a machine that has none for

@@ -12,6 +12,7 @@
 namespace vitrine::session {
 
 enum class Stream { out, err };
+using ResultKind = wire::ResultKind;
 
 struct OutputEvent {
   Stream stream = Stream::out;

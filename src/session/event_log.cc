@@ -16,7 +16,7 @@ void EventLog::append(Event event, std::size_t bytes) {
   const std::size_t cost = bytes + sizeof(Entry);
   total_cost_ += cost;
   entries_.push_back({std::move(event), cost});
-  appended_.tell();
+  appended_.notify_all();
 }
 
 void EventLog::append_output(Stream stream, std::string text) {
@@ -27,13 +27,13 @@ void EventLog::append_output(Stream stream, std::string text) {
   last->text += text;
   entries_.back().cost += size;
   total_cost_ += size;
-  appended_.tell();
+  appended_.notify_all();
 }
 
 void EventLog::close() {
   closed_ = true;
-  appended_.tell();
-  drained_.tell();
+  appended_.notify_all();
+  drained_.notify_all();
 }
 
 std::size_t EventLog::unread(const Reader& reader) const {
@@ -67,7 +67,7 @@ EventLog::Reader::Reader(std::shared_ptr<EventLog> log)
 
 EventLog::Reader::~Reader() {
   std::erase(log_->readers_, this);
-  log_->drained_.tell();
+  log_->drained_.notify_all();
 }
 
 boost::asio::awaitable<std::optional<Event>> EventLog::Reader::next() {
@@ -80,7 +80,7 @@ boost::asio::awaitable<std::optional<Event>> EventLog::Reader::next() {
   log_->foremost_ = std::max(log_->foremost_, place_);
   log_->drop_taken();
   // Not at every event: who waits for us would be woken once for each.
-  if (place_ == log_->end()) log_->drained_.tell();
+  if (place_ == log_->end()) log_->drained_.notify_all();
   co_return event;
 }
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "session/changes.h"
+#include "session/condition.h"
 #include "session/event.h"
 
 namespace vitrine::session {
@@ -58,8 +58,8 @@ class EventLog {
   std::size_t foremost_ = 0;      // where the fastest reader ever was
   bool closed_ = false;
   std::vector<const Reader*> readers_;
-  Changes appended_;
-  Changes drained_;
+  Condition appended_;
+  Condition drained_;
 };
 
 // Attached as long as it exists: who appends waits for it.

@@ -14,13 +14,15 @@ constexpr std::size_t kExtraPerEvent = 128;
 
 }  // namespace
 
-Execution::Execution(asio::any_io_executor executor, ExecRequest wanted, std::size_t output_limit)
+Execution::Execution(asio::any_io_executor executor, ExecRequest wanted, std::size_t output_limit,
+                     std::shared_ptr<FeedLog> feed)
     : request(std::move(wanted)),
       ended_(executor),
       out_(output_limit),
       err_(output_limit),
       output_limit_(output_limit),
-      events_(std::make_shared<EventLog>(std::move(executor))) {}
+      events_(std::make_shared<EventLog>(std::move(executor))),
+      feed_(std::move(feed)) {}
 
 Task<void> Execution::finished() {
   while (!finished_) {
@@ -37,7 +39,18 @@ Task<bool> Execution::finished_within(std::chrono::milliseconds time) {
 void Execution::add_output(Stream stream, std::string_view bytes) {
   if (stream == Stream::out) out_bytes_ += bytes.size();
   std::string text = (stream == Stream::out ? out_ : err_).add(bytes);
-  if (!text.empty()) events_->append_output(stream, std::move(text));
+  if (text.empty()) return;
+  feed(OutputEvent{stream, text});
+  events_->append_output(stream, std::move(text));
+}
+
+void Execution::feed(const Event& event) {
+  if (feed_ && feed_->is_read()) feed_->append(record.id, event);
+}
+
+void Execution::append(Event event, std::size_t bytes) {
+  feed(event);
+  events_->append(std::move(event), bytes);
 }
 
 bool Execution::take_extra(std::size_t bytes) {
@@ -64,48 +77,50 @@ void Execution::add_result(ResultEvent result) {
     if (!result.display_id.empty()) displays_[result.display_id] = record.results.size();
     record.results.push_back(result.data);
   }
-  events_->append(std::move(result), size);
+  append(std::move(result), size);
 }
 
 void Execution::add_error(ExecError error) {
   record.error = error;
-  events_->append(ErrorEvent{std::move(error)}, 0);
+  append(ErrorEvent{std::move(error)}, 0);
 }
 
 void Execution::add_note(std::string text) {
   if (record.notes.size() >= kMaxNotes) return;
   record.notes.push_back(text);
-  events_->append(NoteEvent{std::move(text)}, 0);
+  append(NoteEvent{std::move(text)}, 0);
 }
 
 void Execution::add_input(InputEvent input) {
-  if (take_extra(input.prompt.size())) events_->append(std::move(input), 0);
+  if (take_extra(input.prompt.size())) append(std::move(input), 0);
 }
 
 void Execution::add_screenshot(std::optional<std::string> png) {
   record.screenshot = png;
-  events_->append(ScreenshotEvent{std::move(png)}, 0);
+  append(ScreenshotEvent{std::move(png)}, 0);
 }
 
 void Execution::add_frame(StripFrame frame) {
   record.frames.push_back(frame);
-  events_->append(FrameEvent{std::move(frame)}, 0);
+  append(FrameEvent{std::move(frame)}, 0);
 }
 
 void Execution::finish() {
   if (finished_) return;
   for (Stream stream : {Stream::out, Stream::err})
     if (std::string rest = (stream == Stream::out ? out_ : err_).finish(); !rest.empty())
-      events_->append(OutputEvent{stream, std::move(rest)}, 0);
+      append(OutputEvent{stream, std::move(rest)}, 0);
   record.out = out_.text();
   record.err = err_.text();
   record.out_truncated = out_.truncated();
   record.err_truncated = err_.truncated();
   record.state = "finished";
   finished_ = true;
+  if (feed_ && feed_->is_read())
+    feed_->append(record.id, ExecutionEnded{record.outcome, record.exit_code, record.state_kept});
   events_->append(FinishedEvent{}, 0);
   events_->close();
-  ended_.tell();
+  ended_.notify_all();
 }
 
 }  // namespace vitrine::session

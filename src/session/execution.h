@@ -16,9 +16,10 @@
 
 #include "backend/clock.h"
 #include "model/execution.h"
-#include "session/changes.h"
+#include "session/condition.h"
 #include "session/event.h"
 #include "session/event_log.h"
+#include "session/feed.h"
 #include "session/output.h"
 
 namespace vitrine::session {
@@ -27,11 +28,13 @@ namespace asio = boost::asio;
 template <class T>
 using Task = asio::awaitable<T>;
 
-class Sights;
+class ExecutionCaptures;
 
 class Execution {
  public:
-  Execution(asio::any_io_executor executor, ExecRequest request, std::size_t output_limit);
+  // `feed`: of its session, which gets every event, too; null = nobody reads it.
+  Execution(asio::any_io_executor executor, ExecRequest request, std::size_t output_limit,
+            std::shared_ptr<FeedLog> feed = nullptr);
 
   // What readers read: EventLog::Reader(execution.events()). The session stops reading the worker's pipes
   // while the slowest of them is too far behind.
@@ -53,11 +56,13 @@ class Execution {
 
   const ExecRequest request;
   ExecRecord record;
+  bool stored = true;        // the history keeps it
+  std::string rendered;      // the record as JSON, once the history has it; without frames
   std::uint64_t number = 0;  // on the session socket
   bool timed_out = false;
   bool watched = false;
-  bool painted = false;            // the worker waits until the picture is taken
-  std::shared_ptr<Sights> sights;  // where pictures of it are wanted
+  bool painted = false;                         // the worker waits until the picture is taken
+  std::shared_ptr<ExecutionCaptures> captures;  // where pictures of it are wanted
   struct Ending {
     Outcome outcome = Outcome::ok;
     int exit_code = 0;
@@ -74,8 +79,11 @@ class Execution {
 
  private:
   bool take_extra(std::size_t bytes);
+  // To those who read this execution and to those who read its session.
+  void append(Event event, std::size_t bytes);
+  void feed(const Event& event);
 
-  Changes ended_;
+  Condition ended_;
   Output out_;
   Output err_;
   std::size_t result_bytes_ = 0;
@@ -84,6 +92,7 @@ class Execution {
   std::map<std::string, std::size_t> displays_;  // display_id -> its place in record.results
   std::size_t output_limit_;
   std::shared_ptr<EventLog> events_;
+  std::shared_ptr<FeedLog> feed_;
   bool finished_ = false;
 };
 

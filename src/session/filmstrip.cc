@@ -30,7 +30,7 @@ Filmstrip::Filmstrip(boost::asio::any_io_executor executor, display::Screen& scr
 
 void Filmstrip::ended() {
   ended_ = true;
-  changes_.tell();
+  changes_.notify_all();
 }
 
 // Each picture has its share of the bytes: it is made smaller until it fits.

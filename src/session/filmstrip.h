@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of the screen on the way, while an execution runs: at a steady pace, or whenever something
+// Pictures of the screen on the way, while an execution runs: at a steady rate, or whenever something
 // has changed.
 //
 // Ownership: shared by the execution and its own coroutine. Threading: the front's one thread.
@@ -17,7 +17,7 @@
 #include "display/image_pool.h"
 #include "display/screen.h"
 #include "model/execution.h"
-#include "session/changes.h"
+#include "session/condition.h"
 
 namespace vitrine::session {
 
@@ -43,7 +43,7 @@ class Filmstrip {
   // Until the execution ends, or all pictures are taken.
   Task<void> run();
   void ended();
-  void display_changed() { changes_.tell(); }
+  void display_changed() { changes_.notify_all(); }
 
  private:
   Task<bool> look();
@@ -54,7 +54,7 @@ class Filmstrip {
   std::uint64_t session_;
   FilmstripOptions wish_;
   StripHooks hooks_;
-  Changes changes_;
+  Condition changes_;
   Clock::time_point begun_ = Clock::now();
   Clock::duration look_time_{};
   std::optional<display::ReadBudget> read_budget_;  // once there was something to look at

@@ -7,18 +7,19 @@
 #include <string>
 
 #include "session/execution.h"
+#include "session/observer.h"
 #include "store/store.h"
 
 namespace vitrine::session {
 
-class History {
+class History final : public ExecutionObserver {
  public:
   History(store::Store& store, std::function<std::string(const ExecRecord&)> to_json)
       : store_(store), to_json_(std::move(to_json)) {}
 
-  enum class Keep { yes, no };  // no = it only gets its id and its time
-  void begun(Execution& execution, Keep keep);
-  void ended(Execution& execution, Keep keep);
+  // An execution that is not stored only gets its id and its time.
+  void begun(Execution& execution) override;
+  void ended(Execution& execution) override;
 
  private:
   store::Store& store_;

@@ -44,13 +44,13 @@ void NetworkLog::add(const wire::EgressMessage& message) {
     if (notes_.size() < kMaxNotes)
       notes_.emplace_back(
           "network_proxy_restarted: the session's network proxy died and was "
-          "started again; connections through it were lost: connect anew");
+          "restarted; its connections were lost: connect again");
   } else {
     close_all();
     if (notes_.size() < kMaxNotes)
       notes_.emplace_back(
           "network_proxy_gone: the session's network proxy died too often and is "
-          "not started again: reset the session to get a network");
+          "not restarted: reset the session to get a network");
   }
 }
 
@@ -75,7 +75,7 @@ NetworkLog::Report NetworkLog::take() {
     NetworkEntry entry = connection.entry;
     entry.sent -= connection.sent_before;
     entry.received -= connection.received_before;
-    if (connection.told) entry.reason = "open since an earlier execution";
+    if (connection.told) entry.reason = "opened by an earlier execution";
     if (!connection.told || entry.sent > 0 || entry.received > 0) {
       if (report.entries.size() < kMaxNetworkEntries) report.entries.push_back(std::move(entry));
       else ++report.omitted;

@@ -13,7 +13,7 @@
 
 #include "backend/clock.h"
 #include "backend/spawn.h"
-#include "session/stamps.h"
+#include "session/ids_and_time.h"
 
 namespace vitrine::session {
 
@@ -94,8 +94,8 @@ void read_facts(const std::string& text, Recording& one) {
 
 Error disk_full() {
   return Error{.code = Code::over_limit,
-               .message = "there is no room on the disk that holds the recordings",
-               .remedy = "delete recordings, or let the operator make room"};
+               .message = "the disk with the recordings is full",
+               .remedy = "delete recordings, or ask the operator to free space"};
 }
 
 Error too_many(const std::string& what) {
@@ -107,10 +107,12 @@ Error too_many(const std::string& what) {
 }  // namespace
 
 Recordings::Recordings(asio::any_io_executor executor, backend::KeeperLink& keeper,
-                       store::Store& store, std::string directory, RecordingLimits limits)
+                       store::Store& store, ExecutionObserver& observer, std::string directory,
+                       RecordingLimits limits)
     : executor_(std::move(executor)),
       keeper_(keeper),
       store_(store),
+      observer_(observer),
       directory_(std::move(directory)),
       limits_(limits) {}
 
@@ -158,7 +160,7 @@ Task<void> Recordings::adopt(std::string keeper_instance) {
     if (one->is_running()) left.push_back(one);
   for (const std::shared_ptr<Recording>& one : left) {
     Result<std::shared_ptr<display::Recorder>> recorder =
-        Error{Code::not_found, "it was another keeper's"};
+        Error{Code::not_found, "it belonged to another keeper"};
     if (one->keeper == instance_)
       recorder = co_await display::Recorder::adopt(executor_, keeper_, one->encoder);
     if (!recorder) {
@@ -186,26 +188,32 @@ std::size_t Recordings::running() const {
       std::ranges::count_if(all_, [](const auto& one) { return one.second->is_running(); }));
 }
 
-std::optional<Refusal> Recordings::refuses(const Identity& asks) const {
+std::optional<Error> Recordings::refuses(const Identity& asks) const {
   const char* remedy = "stop one of the recordings that run, or try again later";
   auto of_owner = std::ranges::count_if(all_, [&](const auto& one) {
     return one.second->is_running() && one.second->owner == asks.name;
   });
   of_owner += std::ranges::count(starting_, asks.name);
   if (asks.is_named() && static_cast<std::size_t>(of_owner) >= limits_.running_of_named)
-    return Refusal{"too_many_recordings",
-                   "'" + asks.name + "' has " + std::to_string(of_owner) + " recordings that run",
-                   remedy, 1};
+    return Error{
+        .code = Code::unavailable,
+        .message = "'" + asks.name + "' has " + std::to_string(of_owner) + " running recordings",
+        .remedy = remedy,
+        .reason = "too_many_recordings",
+        .retry_after = std::chrono::seconds(1)};
   if (running() + starting_.size() < limits_.running) return std::nullopt;
-  return Refusal{"no_capacity",
-                 "the server records " + std::to_string(limits_.running) + " screens already",
-                 remedy, 1};
+  return Error{
+      .code = Code::unavailable,
+      .message = "the server records " + std::to_string(limits_.running) + " displays already",
+      .remedy = remedy,
+      .reason = "no_capacity",
+      .retry_after = std::chrono::seconds(1)};
 }
 
 Task<Result<std::shared_ptr<Recording>>> Recordings::start(std::shared_ptr<Session> session,
                                                            display::RecordingOptions wish,
                                                            Identity asks) {
-  if (auto refusal = refuses(asks)) co_return to_error(*refusal);
+  if (auto refusal = refuses(asks)) co_return std::move(*refusal);
   struct Counted {
     std::vector<std::string>& all;
     std::string owner;
@@ -216,26 +224,26 @@ Task<Result<std::shared_ptr<Recording>>> Recordings::start(std::shared_ptr<Sessi
     ~Counted() { all.erase(std::ranges::find(all, owner)); }
   } const counted(starting_, asks.name);
   Result<std::shared_ptr<display::View>> view =
-      co_await session->screen.open(session->engine, display::Screen::Start::if_needed);
+      co_await session->screen().open(session->keeper_id(), display::Screen::Start::if_needed);
   if (!view) co_return std::move(view.error());
 
   auto one = std::make_shared<Recording>(executor_);
   one->id = new_id();
   one->session = session->id;
-  one->owner = session->spec.owner;
+  one->owner = session->spec().owner;
   one->wish = wish;
   const std::string file = path(*one);
   Fd film(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!film && errno == ENOSPC) co_return disk_full();
-  if (!film) co_return Error::from_errno("making the film's file");
+  if (!film) co_return Error::from_errno("creating the recording's file");
   struct Unneeded {  // until it has begun
     std::string path;
     ~Unneeded() {
       if (!path.empty()) ::unlink(path.c_str());
     }
   } unneeded{file};
-  Result<std::shared_ptr<display::Recorder>> recorder =
-      co_await display::Recorder::start(executor_, keeper_, session->engine, *view, film, wish);
+  Result<std::shared_ptr<display::Recorder>> recorder = co_await display::Recorder::start(
+      executor_, keeper_, session->keeper_id(), *view, film, wish);
   if (!recorder) {
     if (recorder.error().code == Code::over_limit) co_return too_many(recorder.error().message);
     co_return std::move(recorder.error());
@@ -245,10 +253,10 @@ Task<Result<std::shared_ptr<Recording>>> Recordings::start(std::shared_ptr<Sessi
   const auto* started = std::get_if<encoder::Started>(&*first);
   if (const auto* stopped = std::get_if<encoder::Stopped>(&*first)) {
     if (stopped->reason == encoder::Reason::disk_full) co_return disk_full();
-    co_return Error{Code::unavailable, "the screen cannot be recorded: " + stopped->detail};
+    co_return Error{Code::unavailable, "the display cannot be recorded: " + stopped->detail};
   }
-  if (started == nullptr) co_return Error{Code::internal, "the encoder breaks its rules"};
-  if (session->ended)
+  if (started == nullptr) co_return Error{Code::internal, "the encoder broke its protocol"};
+  if (session->is_ended())
     co_return Error{.code = Code::not_found, .message = "the session ended meanwhile"};
   one->recorder = *recorder;
   one->encoder = (*recorder)->encoder();
@@ -262,7 +270,7 @@ Task<Result<std::shared_ptr<Recording>>> Recordings::start(std::shared_ptr<Sessi
   if (Status saved = save(*one); !saved) co_return std::move(saved.error());
   unneeded.path.clear();
   all_[one->id] = one;
-  if (on_change) on_change(*one);
+  observer_.recording_changed(*one, size(*one));
   spawn(executor_, follow(one), "recording");
   co_return one;
 }
@@ -280,7 +288,7 @@ Task<void> Recordings::follow(std::shared_ptr<Recording> one) {
       const std::string why =
           stuck ? "the encoder did not answer in time and is killed" : reply.error().message;
       ended(*one, stuck ? "encoder_stuck" : "encoder_died",
-            why + "; the film can be played up to about its last second");
+            why + "; the recording can be played up to about its last second");
       break;
     }
     if (const auto* stopped = std::get_if<encoder::Stopped>(&*reply)) {
@@ -316,8 +324,8 @@ void Recordings::ended(Recording& one, std::string reason, std::string detail) {
   if (one.recorder) one.recorder->close();
   one.recorder.reset();
   if (!one.removed) (void)save(one);
-  one.changes.tell();
-  if (on_change) on_change(one);
+  one.changes.notify_all();
+  observer_.recording_changed(one, size(one));
   make_room();
 }
 
@@ -342,7 +350,7 @@ void Recordings::remove(std::shared_ptr<Recording> one) {
   ask_to_end(*one, "asked", "");
 }
 
-void Recordings::display_ended(const std::string& session) {
+void Recordings::display_ended(const std::string& session, const std::string& /*why*/) {
   for (auto& [id, one] : all_)
     if (one->session == session) ask_to_end(*one, "display_ended", "the session's X server ended");
 }
@@ -408,7 +416,7 @@ std::vector<std::shared_ptr<Recording>> Recordings::list(const std::string& sess
 
 Result<Fd> Recordings::film(const Recording& one) const {
   Fd file(::open(path(one).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return Error::from_errno("opening the film");
+  if (!file) return Error::from_errno("opening the recording");
   return file;
 }
 

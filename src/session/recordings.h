@@ -9,7 +9,6 @@
 // Threading: the front's one thread.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,8 +18,9 @@
 #include "backend/clock.h"
 #include "display/recorder.h"
 #include "model/identity.h"
+#include "model/settings.h"
 #include "session/accounts.h"
-#include "session/changes.h"
+#include "session/condition.h"
 #include "session/session.h"
 #include "store/store.h"
 
@@ -51,20 +51,22 @@ struct Recording {
   std::optional<std::pair<std::string, std::string>> asked;  // to end: reason, detail
   Clock::time_point latest{};
   bool removed = false;
-  Changes changes;  // told when it has ended
+  Condition changes;  // told when it has ended
 };
 
 struct RecordingLimits {
-  std::uint64_t kept_bytes = 2048ull << 20;  // of films that ended; the oldest go first
+  std::uint64_t kept_bytes = std::uint64_t{settings::kRecordingsMb.otherwise}
+                             << 20;  // of films that ended; the oldest go first
   std::size_t kept = 1000;
   std::size_t running = 16;  // what the keeper starts at most
   std::size_t running_of_named = 4;
 };
 
-class Recordings {
+class Recordings final : public ExecutionObserver {
  public:
+  // `observer` is told when a recording begins, and when it has ended.
   Recordings(asio::any_io_executor executor, backend::KeeperLink& keeper, store::Store& store,
-             std::string directory, RecordingLimits limits);
+             ExecutionObserver& observer, std::string directory, RecordingLimits limits);
 
   // Finds what an earlier front has left. Once, before anything else.
   Status open();
@@ -72,7 +74,7 @@ class Recordings {
   Task<void> adopt(std::string keeper_instance);
 
   // Why no further one may begin now; "no_capacity" = there are too many of all.
-  std::optional<Refusal> refuses(const Identity& asks) const;
+  std::optional<Error> refuses(const Identity& asks) const;
   // `unavailable` also where refuses() says why; `over_limit` = no room on the disk.
   Task<Result<std::shared_ptr<Recording>>> start(std::shared_ptr<Session> session,
                                                  display::RecordingOptions wish, Identity asks);
@@ -80,7 +82,7 @@ class Recordings {
   Task<void> stop(std::shared_ptr<Recording> recording);
   void remove(std::shared_ptr<Recording> recording);
   // The session lost its screen, and has another soon or never.
-  void display_ended(const std::string& session);
+  void display_ended(const std::string& session, const std::string& why) override;
   // Ends all, and gives them a moment to finish.
   Task<void> finish_all();
 
@@ -90,8 +92,6 @@ class Recordings {
                                                const Identity& asks) const;  // oldest first
   std::size_t running() const;
   std::uint64_t frames() const { return frames_; }  // encoded since the front began
-  // Called when one begins, and when it has ended.
-  std::function<void(const Recording&)> on_change;
   const RecordingLimits& limits() const { return limits_; }
 
   Result<Fd> film(const Recording& recording) const;
@@ -109,6 +109,7 @@ class Recordings {
   asio::any_io_executor executor_;
   backend::KeeperLink& keeper_;
   store::Store& store_;
+  ExecutionObserver& observer_;
   std::string directory_;
   RecordingLimits limits_;
   std::vector<std::string> starting_ = {};  // owners

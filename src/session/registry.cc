@@ -9,7 +9,7 @@
 #include "backend/clock.h"
 #include "backend/spawn.h"
 #include "packages/requirements.h"
-#include "session/stamps.h"
+#include "session/ids_and_time.h"
 
 namespace vitrine::session {
 
@@ -28,6 +28,11 @@ std::string death_json(const Death& death) {
   return json::serialize(json::object{{"cause", to_string(death.cause)}, {"code", death.code}});
 }
 
+Error layer_error(Error error) {
+  if (error.code == Code::not_found) error.reason = "layer_missing";
+  return error;
+}
+
 Error not_found() {
   return Error{.code = Code::not_found,
                .message = "there is no such session",
@@ -36,53 +41,19 @@ Error not_found() {
 
 }  // namespace
 
-Registry::Registry(asio::any_io_executor executor, backend::KeeperLink& keeper, store::Store& store,
-                   std::function<std::string(const ExecRecord&)> to_json)
-    : executor_(executor), keeper_(keeper), store_(store), history_(store, std::move(to_json)) {}
-
-Journal Registry::journal() {
-  return {[this](const std::string& owner) -> Status {
-            if (auto refusal = accounts_.refuses_execution(owner)) return to_error(*refusal);
-            accounts_.execution_begins(owner);
-            return ok();
-          },
-          [this](Execution& execution) { history_.begun(execution, keep(execution)); },
-          [this](Execution& execution) { ended(execution); },
-          [this](const std::string& session, const NetworkEntry& entry) {
-            ++counters_.network[static_cast<std::size_t>(entry.decision)];
-            if (on_decided) on_decided(session, entry);
-          },
-          [this](const Pictured& picture) {
-            if (on_picture) on_picture(picture);
-          },
-          [this](std::shared_ptr<Session> session, std::shared_ptr<Execution> execution,
-                 std::vector<std::string> packages) {
-            if (on_wish) return on_wish(session, execution, std::move(packages));
-            session->answer_packages(*execution,
-                                     {.code = "packages_off",
-                                      .detail = "this server installs no packages",
-                                      .remedy = "do without, or with what `%pip list` shows"});
-          }};
-}
-
-// The history of a one-shot could never be asked for: its session is gone with the answer.
-History::Keep Registry::keep(const Execution& execution) const {
-  auto found = sessions_.find(execution.record.session);
-  return found == sessions_.end() || is_stored(found->second->spec) ? History::Keep::yes
-                                                                    : History::Keep::no;
-}
-
-void Registry::ended(Execution& execution) {
-  ++counters_.outcomes[static_cast<std::size_t>(execution.record.outcome)];
-  history_.ended(execution, keep(execution));
-  if (on_finished) on_finished(execution.record);
-}
+Registry::Registry(SessionContext context, store::Store& store, RegistryOptions options)
+    : context_(std::move(context)),
+      executor_(context_.executor),
+      keeper_(context_.keeper),
+      accounts_(context_.accounts),
+      store_(store),
+      options_(options) {}
 
 namespace {
 
 bool belongs_to(const Session& session, const Identity& asks) {
-  return session.spec.lifetime == Lifetime::session &&
-         (asks.sees_all || session.spec.owner == asks.name);
+  return session.spec().lifetime == Lifetime::session &&
+         (asks.sees_all || session.spec().owner == asks.name);
 }
 
 // The one execution of a one-shot counts, so its creation does not.
@@ -92,7 +63,7 @@ Accounts::Rate rate_of(const SessionSpec& spec) {
 
 }  // namespace
 
-std::optional<Refusal> Registry::refuses(const SessionSpec& spec) {
+std::optional<Error> Registry::refuses(const SessionSpec& spec) {
   auto refusal = accounts_.refuses_session(spec.owner, spec.limits, rate_of(spec));
   if (!refusal && spec.lifetime == Lifetime::one_shot)
     refusal = accounts_.refuses_execution(spec.owner);
@@ -105,97 +76,98 @@ Lifetime Registry::lifetime_at_keeper(const SessionSpec& spec) const {
   return foreign ? Lifetime::session : spec.lifetime;
 }
 
-std::shared_ptr<display::ImagePool> Registry::image_pool() {
-  if (!image_pool_) image_pool_ = std::make_shared<display::ImagePool>();
-  return image_pool_;
+Status Registry::check(const SessionSpec& spec, Capabilities needs) const {
+  const std::vector<std::string>& known = offers_.environments;
+  if (!spec.environment.empty() && std::ranges::find(known, spec.environment) == known.end())
+    return Error{.code = Code::invalid_argument,
+                 .message = "there is no environment " + packages::quoted(spec.environment),
+                 .remedy = "choose one of: " + boost::algorithm::join(known, ", ") +
+                           (known.empty() ? "default" : ", default"),
+                 .reason = "unknown_environment"};
+  const std::string name(to_string(spec.isolation));
+  const auto offer =
+      std::ranges::find(offers_.isolations, spec.isolation, &IsolationOffer::isolation);
+  if (offer == offers_.isolations.end())
+    return Error{.code = Code::unsupported,
+                 .message = "this server has no isolation " + packages::quoted(name),
+                 .remedy =
+                     "use one of those that GET /v1/info lists as `isolations`, or leave "
+                     "`isolation` out",
+                 .reason = "isolation_unavailable"};
+  if (spec.network) needs.add(Capability::network);
+  if (!spec.environment.empty()) needs.add(Capability::environments);
+  if (!spec.layer.empty()) needs.add(Capability::packages);
+  const auto somewhere = [this](Capability one) {
+    return std::ranges::any_of(offers_.isolations,
+                               [&](const IsolationOffer& it) { return it.capabilities.has(one); });
+  };
+  if (needs.has(Capability::network) && !somewhere(Capability::network))
+    return Error{.code = Code::unsupported,
+                 .message = "network: this server lets no session out",
+                 .remedy = "leave `network` out; the operator allows it with --egress on",
+                 .reason = "unsupported_by_isolation"};
+  for (const Capability one : kAllCapabilities)
+    if (needs.has(one) && !offer->capabilities.has(one))
+      return Error{.code = Code::unsupported,
+                   .message = "sessions in the isolation " + packages::quoted(name) + " have no " +
+                              std::string(to_string(one)),
+                   .remedy =
+                       "leave it out, or use an isolation that has it: GET /v1/info lists "
+                       "`capabilities`",
+                   .reason = "unsupported_by_isolation"};
+  return ok();
 }
 
-Task<Status> Registry::provide(SessionSpec* spec) {
-  const bool wants = spec->additional || !spec->packages.empty() || !spec->imports.empty();
-  if (!provider || !wants || spec->provided) co_return ok();
-  co_return co_await provider(spec);
-}
-
-Status Registry::check_environment(const std::string& name) const {
-  const std::vector<std::string>& known = environments();
-  if (name.empty() || std::ranges::find(known, name) != known.end()) return ok();
-  return Error{.code = Code::invalid_argument,
-               .message = "there is no environment " + packages::quoted(name),
-               .remedy = "choose one of: " + boost::algorithm::join(known, ", ") +
-                         (known.empty() ? "default" : ", default")};
-}
-
-Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec) {
-  if (Status known = check_environment(spec.environment); !known)
-    co_return std::move(known.error());
+Task<Result<std::shared_ptr<Session>>> Registry::create(SessionSpec spec, Prepared prepared) {
+  if (Status possible = check(spec); !possible) co_return std::move(possible.error());
   const bool internal = spec.lifetime == Lifetime::service;
   // Its modules are in its loaded interpreter; the bare one is for layers that come first.
   if (!spec.environment.empty() && spec.variant == Variant::bare && !spec.layer_first && !internal)
     spec.variant = Variant::loaded;
-  if (auto refusal = refuses(spec)) co_return to_error(*refusal);
-  if (spec.network && !network_for_sessions && !internal)
-    co_return Error{.code = Code::invalid_argument,
-                    .message = "this server gives no network to sessions",
-                    .remedy = "leave network out, or let the operator start it with --egress on"};
-  Status provided = co_await provide(&spec);
-  if (!provided) co_return std::move(provided.error());
-  // Again: others may have come while packages were installed.
-  if (auto refusal = refuses(spec)) co_return to_error(*refusal);
+  if (spec.network && !options_.network_for_sessions && !internal)
+    co_return Error{
+        .code = Code::invalid_argument,
+        .message = "this server does not allow sessions a network",
+        .remedy = "leave network out, or ask the operator to start it with --egress on"};
+  if (auto refusal = refuses(spec)) co_return std::move(*refusal);
   // Counted before it exists: others may ask meanwhile.
   const std::string owner = spec.owner;
   const Limits limits = spec.limits;
   accounts_.session_begins(owner, limits, rate_of(spec));
-  Result<std::shared_ptr<Session>> made = co_await open(std::move(spec));
+  Result<std::shared_ptr<Session>> made = co_await open(std::move(spec), std::move(prepared));
   if (!made) accounts_.session_ends(owner, limits);
   co_return made;
 }
 
-// A layer whose files are gone is told of, so that whoever asks next gets it built again.
-Error Registry::layer_error(const std::string& layer, Error error) {
-  if (error.code != Code::not_found) return error;
-  if (!on_layer_lost || !on_layer_lost(layer)) return error;
-  return Error{.code = Code::unavailable,
-               .message = "the session's packages were removed from the server's disk",
-               .remedy = "try again: they are installed anew"};
-}
-
-Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
+Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec, Prepared prepared) {
   const wire::Request request = wire::Create{.variant = spec.variant,
                                              .lifetime = lifetime_at_keeper(spec),
                                              .limits = spec.limits,
                                              .network = spec.network,
                                              .display = spec.display,
                                              .environment = spec.environment,
-                                             .policy = spec.policy};
+                                             .policy = spec.policy,
+                                             .isolation = spec.isolation,
+                                             .layer = spec.layer};
   backend::KeeperReply reply = co_await keeper_.call(request);
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
   if (!opened) {
     ++counters_.refused;
-    co_return std::move(opened.error());
+    if (spec.layer.empty()) co_return std::move(opened.error());
+    co_return layer_error(std::move(opened.error()));
   }
-  std::optional<Lines> lines = take_lines(std::move(fds), opened->fds, outside_of(spec));
-  if (!lines) co_return Error{Code::internal, "the keeper sent no lines"};
-  if (!spec.layer.empty()) {
-    const wire::Request add = wire::AddLayer{opened->session, spec.layer};
-    backend::KeeperReply added = co_await keeper_.call(add);
-    Result<wire::Done> done = backend::expect<wire::Done>(std::move(added));
-    if (!done) {
-      keeper_.post(wire::End{opened->session});
-      co_return layer_error(spec.layer, std::move(done.error()));
-    }
-  }
-  auto session = std::make_shared<Session>(executor_, keeper_, journal(), image_pool(), new_id(),
-                                           std::move(spec));
-  session->created_at = now_rfc3339();
-  session->notes = session->spec.package_notes;
-  session->connect(opened->session, std::move(*lines), Session::Line::fresh);
-  const bool kept = is_stored(session->spec);
+  std::optional<WorkerFds> lines = take_worker_fds(std::move(fds), opened->fds, outside_of(spec));
+  if (!lines) co_return Error{Code::internal, "the keeper sent no descriptors of a worker"};
+  auto session = std::make_shared<Session>(context_, new_id(), now_rfc3339(), std::move(spec));
+  session->notes_ = std::move(prepared.notes);
+  session->connect(opened->session, std::move(*lines), Session::Origin::fresh);
+  const bool kept = is_stored(session->spec_);
   if (kept)
     if (Status s = store_.put_session({.id = session->id,
-                                       .engine = opened->session,
+                                       .keeper_id = opened->session,
                                        .keeper = instance_,
-                                       .spec = spec_to_json(session->spec),
+                                       .spec = spec_to_json(session->spec_),
                                        .created_at = session->created_at,
                                        .state = "ready",
                                        .cause = ""});
@@ -207,51 +179,52 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec) {
   ++counters_.created;
   ++counters_.sources[static_cast<std::size_t>(opened->source)];
   sessions_[session->id] = session;
-  session->spec.layer_hold.reset();  // from here layers_in_use() names it
-  by_engine_[opened->session] = session;
+  prepared.layer_hold.reset();  // from here layers_in_use() names it
+  by_keeper_id_[opened->session] = session;
   if (auto early = early_deaths_.extract(opened->session)) session->died(early.mapped());
   co_return session;
 }
 
 Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
-  if (session->ended) co_return not_found();
+  if (session->ended_) co_return not_found();
   if (session->busy()) session->died(Death{.cause = Cause::killed, .code = 9});
   session->disconnect();
-  session->screen.forget();
-  if (on_display_ended) on_display_ended(session->id, "");
-  backend::KeeperReply reply = co_await keeper_.call(wire::Reset{session->engine, files});
+  session->screen_.forget();
+  context_.observer.display_ended(session->id, "");
+  backend::KeeperReply reply = co_await keeper_.call(wire::Reset{session->keeper_id_, files});
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
   if (!opened) {
-    session->death = Death{.cause = Cause::killed, .code = 9};
+    session->death_ = Death{.cause = Cause::killed, .code = 9};
     co_return std::move(opened.error());
   }
-  std::optional<Lines> lines = take_lines(std::move(fds), opened->fds, outside_of(session->spec));
-  if (session->ended || !lines) co_return not_found();
+  std::optional<WorkerFds> lines =
+      take_worker_fds(std::move(fds), opened->fds, outside_of(session->spec_));
+  if (session->ended_ || !lines) co_return not_found();
   early_deaths_.erase(opened->session);
-  session->notes.clear();
-  if (!session->spec.lost_env.empty())
-    session->notes.push_back(
-        "the server was restarted since and stores no values of env: not set are " +
-        boost::algorithm::join(session->spec.lost_env, ", "));
-  session->frozen = false;
-  session->connect(opened->session, std::move(*lines), Session::Line::fresh);
+  session->notes_.clear();
+  if (!session->spec_.lost_env.empty())
+    session->notes_.push_back(
+        "the server was restarted and does not store values of env; these are not set: " +
+        boost::algorithm::join(session->spec_.lost_env, ", "));
+  session->frozen_ = false;
+  session->connect(opened->session, std::move(*lines), Session::Origin::fresh);
   session->touch();
-  co_return store_.set_session_engine(session->id, opened->session);
+  co_return store_.set_keeper_id(session->id, opened->session);
 }
 
 Task<Status> Registry::add_layer(std::shared_ptr<Session> session, std::string layer) {
-  if (session->ended || session->death) co_return not_found();
-  const wire::Request add = wire::AddLayer{session->engine, layer};
+  if (session->ended_ || session->death_) co_return not_found();
+  const wire::Request add = wire::AddLayer{session->keeper_id_, layer};
   backend::KeeperReply reply = co_await keeper_.call(add);
   Result<wire::Done> done = backend::expect<wire::Done>(std::move(reply));
-  if (!done) co_return layer_error(layer, std::move(done.error()));
-  session->spec.layer = std::move(layer);
-  if (session->ended || !is_stored(session->spec)) co_return ok();
+  if (!done) co_return layer_error(std::move(done.error()));
+  session->spec_.layer = std::move(layer);
+  if (session->ended_ || !is_stored(session->spec_)) co_return ok();
   co_return store_.put_session({.id = session->id,
-                                .engine = session->engine,
+                                .keeper_id = session->keeper_id_,
                                 .keeper = instance_,
-                                .spec = spec_to_json(session->spec),
+                                .spec = spec_to_json(session->spec_),
                                 .created_at = session->created_at,
                                 .state = "ready",
                                 .cause = ""});
@@ -259,27 +232,28 @@ Task<Status> Registry::add_layer(std::shared_ptr<Session> session, std::string l
 
 std::size_t Registry::count() const {
   return static_cast<std::size_t>(std::ranges::count_if(
-      sessions_, [](const auto& one) { return one.second->spec.lifetime != Lifetime::service; }));
+      sessions_, [](const auto& one) { return one.second->spec().lifetime != Lifetime::service; }));
 }
 
 std::set<std::string> Registry::layers_in_use() const {
   std::set<std::string> used;
   for (const auto& [id, session] : sessions_)
-    if (!session->spec.layer.empty()) used.insert(session->spec.layer);
+    if (!session->spec_.layer.empty()) used.insert(session->spec_.layer);
   return used;
 }
 
 Task<Status> Registry::end(std::shared_ptr<Session> session) {
-  if (session->ended) co_return not_found();
-  session->ended = true;
-  accounts_.session_ends(session->spec.owner, session->spec.limits);
+  if (session->ended_) co_return not_found();
+  session->ended_ = true;
+  accounts_.session_ends(session->spec_.owner, session->spec_.limits);
   sessions_.erase(session->id);
-  by_engine_.erase(session->engine);
+  by_keeper_id_.erase(session->keeper_id_);
   if (session->busy()) session->died(Death{.cause = Cause::killed, .code = 9});
   session->disconnect();
-  backend::KeeperReply reply = co_await keeper_.call(wire::End{session->engine});
+  session->feed_->close();
+  backend::KeeperReply reply = co_await keeper_.call(wire::End{session->keeper_id_});
   ++counters_.ended;
-  if (is_stored(session->spec)) (void)store_.set_session_state(session->id, "ended", "");
+  if (is_stored(session->spec_)) (void)store_.set_session_state(session->id, "ended", "");
   Result<wire::Done> done = backend::expect<wire::Done>(std::move(reply));
   if (!done && done.error().code != Code::not_found) co_return std::move(done.error());
   co_return ok();
@@ -307,39 +281,39 @@ std::size_t Registry::running() const {
 
 void Registry::on_event(const wire::Event& event) {
   if (const auto* late = std::get_if<wire::TimedOut>(&event)) {
-    if (auto found = by_engine_.find(late->session); found != by_engine_.end())
+    if (auto found = by_keeper_id_.find(late->session); found != by_keeper_id_.end())
       found->second->deadline_passed(late->execution);
     return;
   }
   if (const auto* started = std::get_if<wire::DisplayStarted>(&event)) {
-    if (auto found = by_engine_.find(started->session); found != by_engine_.end())
+    if (auto found = by_keeper_id_.find(started->session); found != by_keeper_id_.end())
       found->second->display_started();
     return;
   }
   if (const auto* ended = std::get_if<wire::DisplayDied>(&event)) {
-    if (auto found = by_engine_.find(ended->session); found != by_engine_.end()) {
+    if (auto found = by_keeper_id_.find(ended->session); found != by_keeper_id_.end()) {
       found->second->display_died(ended->detail);
-      if (on_display_ended) on_display_ended(found->second->id, ended->detail);
+      context_.observer.display_ended(found->second->id, ended->detail);
     }
     return;
   }
   const auto& died = std::get<wire::Died>(event);
   ++counters_.deaths;
-  auto found = by_engine_.find(died.session);
-  if (found == by_engine_.end()) {  // its creation is on the way to us
+  auto found = by_keeper_id_.find(died.session);
+  if (found == by_keeper_id_.end()) {  // its creation is on the way to us
     if (early_deaths_.size() > 4096) early_deaths_.clear();
     early_deaths_[died.session] = died.death;
     return;
   }
   std::shared_ptr<Session> session = found->second;
   session->died(died.death);
-  if (is_stored(session->spec))
+  if (is_stored(session->spec_))
     (void)store_.set_session_state(session->id, "dead", death_json(died.death));
 }
 
 void Registry::wake(Session& session) {
-  if (session.frozen) keeper_.post(wire::Freeze{session.engine, false});
-  session.frozen = false;
+  if (session.frozen_) keeper_.post(wire::Freeze{session.keeper_id_, false});
+  session.frozen_ = false;
   session.touch();
 }
 
@@ -348,16 +322,16 @@ void Registry::rest_idle() {
   const auto now = Clock::now();
   std::vector<std::shared_ptr<Session>> over;
   for (auto& [id, session] : sessions_) {
-    if (session->busy() || session->attached > 0) {
+    if (session->busy() || session->attached_ > 0) {
       session->touch();
       continue;
     }
-    const auto idle = now - session->last_used;
-    if (idle > session->spec.limits.idle_time) over.push_back(session);
-    else if (idle > session->spec.limits.idle_time / kFreezeFraction && !session->frozen &&
-             !session->death) {
-      session->frozen = true;
-      keeper_.post(wire::Freeze{session->engine, true});
+    const auto idle = now - session->last_used_;
+    if (idle > session->spec_.limits.idle_time) over.push_back(session);
+    else if (idle > session->spec_.limits.idle_time / kFreezeFraction && !session->frozen_ &&
+             !session->death_) {
+      session->frozen_ = true;
+      keeper_.post(wire::Freeze{session->keeper_id_, true});
     }
   }
   for (auto& session : over) {
@@ -372,34 +346,32 @@ void Registry::rest_idle() {
 }
 
 Task<Status> Registry::adopt_one(const store::SessionRow& row, const wire::Listed::Entry& found) {
-  auto session = std::make_shared<Session>(executor_, keeper_, journal(), image_pool(), row.id,
-                                           spec_from_json(row.spec));
-  session->created_at = row.created_at;
-  session->engine = row.engine;
-  accounts_.session_begins(session->spec.owner, session->spec.limits, Accounts::Rate::is_free);
+  auto session =
+      std::make_shared<Session>(context_, row.id, row.created_at, spec_from_json(row.spec));
+  accounts_.session_begins(session->spec_.owner, session->spec_.limits, Accounts::Rate::is_free);
   sessions_[row.id] = session;
-  by_engine_[row.engine] = session;
+  by_keeper_id_[row.keeper_id] = session;
   Result<std::optional<store::ExecRow>> running = store_.running_execution(row.id);
   if (!running) co_return std::move(running.error());
-  session->restore(*running, found.execution);
+  session->restore(row.keeper_id, *running, found.execution);
   if (found.death) {
     session->died(*found.death);
     co_return store_.set_session_state(row.id, "dead", death_json(*found.death));
   }
-  backend::KeeperReply reply = co_await keeper_.call(wire::Attach{row.engine});
+  backend::KeeperReply reply = co_await keeper_.call(wire::Attach{row.keeper_id});
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
-  if (session->death) co_return ok();  // while we were asking
-  std::optional<Lines> lines;
-  if (opened) lines = take_lines(std::move(fds), opened->fds, outside_of(session->spec));
+  if (session->death_) co_return ok();  // while we were asking
+  std::optional<WorkerFds> lines;
+  if (opened) lines = take_worker_fds(std::move(fds), opened->fds, outside_of(session->spec_));
   if (!lines) {
     session->died(Death{.cause = Cause::killed, .code = 9});
     co_return ok();
   }
   // It continues, to tell us what we missed; then it goes on resting where it was.
-  if (found.frozen) session->last_used -= session->spec.limits.idle_time / kFreezeFraction;
+  if (found.frozen) session->last_used_ -= session->spec_.limits.idle_time / kFreezeFraction;
   session->deadline_passed(opened->overdue);
-  session->connect(row.engine, std::move(*lines), Session::Line::adopted);
+  session->connect(row.keeper_id, std::move(*lines), Session::Origin::adopted);
   co_return ok();
 }
 
@@ -417,7 +389,7 @@ Task<Status> Registry::adopt(std::string keeper_instance) {
   Result<std::vector<store::SessionRow>> rows = store_.sessions_of(instance_);
   if (!rows) co_return std::move(rows.error());
   for (const store::SessionRow& row : *rows) {
-    const auto found = alive.extract(row.engine);
+    const auto found = alive.extract(row.keeper_id);
     if (!found) {
       (void)store_.set_session_state(row.id, "ended", "");
       continue;

@@ -70,6 +70,29 @@ TEST_F(RegistryTest, PassesTheKeepersRefusalOn) {
   EXPECT_EQ(registry.counters().refused, 1u);
 }
 
+TEST_F(RegistryTest, AsksForASessionWithItsLayerAtOnce) {
+  SessionSpec spec = spec_of(kAlice);
+  spec.layer = std::string(64, 'a');
+
+  ASSERT_TRUE(life.create(spec));
+
+  ASSERT_EQ(front.keeper.count<wire::Create>(), 1u);
+  EXPECT_EQ(front.keeper.asked<wire::Create>()[0].layer, spec.layer);
+  EXPECT_EQ(front.keeper.count<wire::AddLayer>(), 0u);
+}
+
+TEST_F(RegistryTest, NamesALayerThatTheKeeperDoesNotHave) {
+  front.keeper.refuse<wire::Create>(Error{Code::not_found, "there is no such layer"});
+  SessionSpec spec = spec_of(kAlice);
+  spec.layer = std::string(64, 'a');
+
+  auto refused = life.create(spec);
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, "layer_missing");
+  EXPECT_EQ(registry.count(), 0u);
+}
+
 TEST_F(RegistryTest, HasNoSessionFromAReplyThatIsWrongOrLacksDescriptors) {
   front.keeper.wrong_reply<wire::Create>();
   EXPECT_FALSE(life.create(spec_of(kAlice)));
@@ -106,22 +129,22 @@ TEST_F(RegistryTest, KnowsOfADeathThatCameBeforeTheSession) {
 
   auto session = waits.value();
   ASSERT_TRUE(session);
-  ASSERT_TRUE((*session)->death);
-  EXPECT_EQ((*session)->death->cause, Cause::oom);
+  ASSERT_TRUE((*session)->death());
+  EXPECT_EQ((*session)->death()->cause, Cause::oom);
 }
 
 TEST_F(RegistryTest, DoesNotTakeTheOldWorkersDeathForThatOfTheNewOne) {
   auto session = created();
   front.keeper.late<wire::Reset>();
   auto waits = front.start(registry.reset(session, Files::wipe));
-  front.keeper.worker_died(session->engine, {.cause = Cause::killed, .code = 9});
+  front.keeper.worker_died(session->keeper_id(), {.cause = Cause::killed, .code = 9});
   front.settle();
 
   front.keeper.release();
   front.settle();
 
   EXPECT_TRUE(waits.value());
-  EXPECT_FALSE(session->death);
+  EXPECT_FALSE(session->death());
   life.execute(*session, "alive");
   EXPECT_EQ(life.worker(*session).code(0), "alive");
 }
@@ -169,7 +192,7 @@ TEST_F(RegistryTest, HasADeadSessionAfterAResetThatFailed) {
 
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, Code::timed_out);
-  EXPECT_TRUE(session->death);
+  EXPECT_TRUE(session->death());
 }
 
 TEST_F(RegistryTest, IsNotFoundWhenItEndsWhileItIsReset) {
@@ -188,7 +211,7 @@ TEST_F(RegistryTest, EndsTheExecutionOfASessionThatDied) {
   auto session = created();
   auto execution = life.execute(*session, "a");
 
-  front.keeper.worker_died(session->engine, {.cause = Cause::oom});
+  front.keeper.worker_died(session->keeper_id(), {.cause = Cause::oom});
   front.settle();
 
   EXPECT_EQ(execution->record.outcome, Outcome::oom);
@@ -231,7 +254,7 @@ TEST_F(RegistryTest, LetsNobodyRestWhoIsBusyOrAttached) {
   auto busy = created();
   life.execute(*busy, "while True: pass");
   auto attached = created();
-  ++attached->attached;
+  const Session::Attachment held = attached->attach();
 
   for (int i = 0; i < 40; ++i) life.pass(minutes(1));
 
@@ -244,7 +267,7 @@ TEST_F(RegistryTest, LetsNobodyRestWhoIsBusyOrAttached) {
 TEST_F(RegistryTest, RefusesTheSessionBeyondAQuotaAndCountsOnlyThoseThatExist) {
   Identity quoted{.name = "carol"};
   quoted.quota.sessions = 1;
-  registry.accounts().open(quoted);
+  life.accounts.open(quoted);
   front.keeper.refuse<wire::Create>(Error{Code::unavailable, "no place is free"});
   EXPECT_FALSE(life.create(spec_of(quoted)));
   front.keeper.on<wire::Create>([this](const wire::Create&) { return front.keeper.opened(5); });
@@ -260,7 +283,7 @@ TEST_F(RegistryTest, RefusesTheSessionBeyondAQuotaAndCountsOnlyThoseThatExist) {
 TEST_F(RegistryTest, CountsASessionThatIsOnlyOnItsWay) {
   Identity quoted{.name = "carol"};
   quoted.quota.sessions = 1;
-  registry.accounts().open(quoted);
+  life.accounts.open(quoted);
   front.keeper.late<wire::Create>();
   auto first = front.start(registry.create(spec_of(quoted)));
 
@@ -295,7 +318,7 @@ TEST_F(RegistryAdopts, TheSessionsThatTheKeeperStillHas) {
   auto kept = created();
   auto gone = created(kBob);
 
-  auto next = restart({{.session = kept->engine}});
+  auto next = restart({{.session = kept->keeper_id()}});
 
   auto found = next->registry.find(kept->id, kAlice);
   ASSERT_TRUE(found);
@@ -308,7 +331,7 @@ TEST_F(RegistryAdopts, TheExecutionThatRan) {
   auto session = created();
   life.execute(*session, "slow()");
 
-  auto next = restart({{.session = session->engine, .execution = 1}});
+  auto next = restart({{.session = session->keeper_id(), .execution = 1}});
   auto found = next->registry.find(session->id, kAlice);
   EXPECT_TRUE(found->busy());
   FakeWorker& worker = next->worker(*found);
@@ -325,7 +348,7 @@ TEST_F(RegistryAdopts, TheExecutionThatRan) {
 TEST_F(RegistryAdopts, ATimeoutThatPassedMeanwhile) {
   auto session = created();
   life.execute(*session, "slow()");
-  const std::uint64_t number = session->engine;
+  const std::uint64_t number = session->keeper_id();
   auto next = std::make_unique<Life>(directory.path());
   next->front.keeper.on<wire::List>([number](const wire::List&) {
     return vitrine::testing::FakeKeeper::Answer{wire::Listed{{{.session = number}}, false}};
@@ -337,23 +360,21 @@ TEST_F(RegistryAdopts, ATimeoutThatPassedMeanwhile) {
   });
   EXPECT_TRUE(next->front.run(next->registry.adopt("k1")));
   auto found = next->registry.find(session->id, kAlice);
-  std::optional<Outcome> outcome;
-  next->registry.on_finished = [&](const ExecRecord& record) { outcome = record.outcome; };
 
   next->worker(*found).ready(1);
   next->worker(*found).finished(1);
   next->front.settle();
 
-  EXPECT_EQ(outcome, Outcome::timeout);
+  EXPECT_EQ(next->outcomes.all, std::vector<Outcome>{Outcome::timeout});
 }
 
 TEST_F(RegistryAdopts, ADeadSessionAsDead) {
   auto session = created();
-  auto next = restart({{.session = session->engine, .death = Death{.cause = Cause::oom}}});
+  auto next = restart({{.session = session->keeper_id(), .death = Death{.cause = Cause::oom}}});
 
   auto found = next->registry.find(session->id, kAlice);
   ASSERT_TRUE(found);
-  EXPECT_TRUE(found->death);
+  EXPECT_TRUE(found->death());
   EXPECT_EQ(next->front.keeper.count<wire::Attach>(), 0u);
 }
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,10 +15,14 @@
 
 #include "backend/clock.h"
 #include "backend/keeper_link.h"
+#include "session/accounts.h"
 #include "session/capture.h"
 #include "session/execution.h"
-#include "session/lines.h"
+#include "session/feed.h"
+#include "session/observer.h"
+#include "session/package_questions.h"
 #include "session/spec.h"
+#include "session/worker_fds.h"
 #include "session/worker_socket.h"
 #include "store/store.h"
 
@@ -27,35 +30,28 @@ namespace vitrine::session {
 
 inline constexpr std::size_t kMaxQueue = 16;
 
-class Session;
-
-// Called when an execution begins and when it ends, before anybody is told; `admit` before it is
-// queued.
-struct Journal {
-  std::function<Status(const std::string& owner)> admit;
-  std::function<void(Execution&)> begun;
-  std::function<void(Execution&)> ended;
-  std::function<void(const std::string& session, const NetworkEntry& entry)> decided;
-  std::function<void(const Pictured&)> pictured;
-  // The code of this execution requests packages, named by untrusted code, and waits for
-  // Session::answer_packages().
-  std::function<void(std::shared_ptr<Session>, std::shared_ptr<Execution>,
-                     std::vector<std::string>)>
-      wants;
+// What the sessions of a server share. All of it outlives them.
+struct SessionContext {
+  asio::any_io_executor executor;
+  backend::KeeperLink& keeper;
+  Accounts& accounts;  // asked before an execution is queued
+  ExecutionObserver& observer;
+  PackageQuestions& package_questions;
+  std::shared_ptr<display::ImagePool> image_pool;
 };
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(asio::any_io_executor executor, backend::KeeperLink& keeper, Journal journal,
-          std::shared_ptr<display::ImagePool> image_pool, std::string id, SessionSpec spec);
+  Session(SessionContext context, std::string id, std::string created_at, SessionSpec spec);
 
-  using Line = WorkerSocket::Line;
+  using Origin = WorkerSocket::Origin;
   // Takes over the lines of a worker.
-  void connect(std::uint64_t engine, Lines lines, Line line);
+  void connect(std::uint64_t keeper_id, WorkerFds fds, Origin origin);
   void disconnect();
-  // Before connect() of an adopted one: the execution that was running when the front before died.
-  // `watched` is the one whose deadline the keeper has.
-  void restore(const std::optional<store::ExecRow>& running, std::uint64_t watched);
+  // Before connect() of an adopted one: what the keeper calls it, and the execution that was running
+  // when the front before died. `watched` is the one whose deadline the keeper has.
+  void restore(std::uint64_t keeper_id, const std::optional<store::ExecRow>& running,
+               std::uint64_t watched);
 
   // Queues it. `unavailable` = the session is dead, or its owner began too many; `over_limit` = the
   // queue is full.
@@ -64,6 +60,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void interrupt(const Execution* execution);
   void answer_input(const Execution& execution, std::optional<std::string> line);
   void answer_packages(const Execution& execution, const wire::PackageReply& reply);
+  // What happens in it from now on, or after the event with this cursor.
+  Feed feed(std::optional<std::uint64_t> after = std::nullopt) { return Feed(feed_, after); }
   // Where it is running now; "" when idle, nullopt when it did not answer in time.
   Task<std::optional<std::string>> stack();
 
@@ -73,24 +71,47 @@ class Session : public std::enable_shared_from_this<Session> {
   void display_started();
   void display_died(const std::string& detail);
 
-  display::Screen screen;
-
   const std::string id;
-  SessionSpec spec;
-  std::string created_at;
-  std::uint64_t engine = 0;
-  std::optional<Death> death;
-  std::vector<std::string> notes;
-  bool frozen = false;
-  bool ended = false;  // being or having been deleted
-  // Idle means: nothing runs or waits, and nobody is attached.
-  Clock::time_point last_used = Clock::now();
+  const std::string created_at;
+  const SessionSpec& spec() const { return spec_; }
+  std::uint64_t keeper_id() const { return keeper_id_; }  // what the keeper calls it
+  display::Screen& screen() { return screen_; }
+  const display::Screen& screen() const { return screen_; }
+  const std::optional<Death>& death() const { return death_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  bool is_frozen() const { return frozen_; }
+  bool is_ended() const { return ended_; }  // being or having been deleted
+  bool is_usable() const { return !death_ && !ended_; }
   bool busy() const { return current_ != nullptr || !queue_.empty(); }
-  int attached = 0;
-  void touch() { last_used = Clock::now(); }
   const Execution* current() const { return current_.get(); }
 
+  // Counts as use. Idle means: nothing runs or waits, and nobody is attached.
+  void touch() { last_used_ = Clock::now(); }
+  // Keeps the session from being idle while it lives. It holds the session, too.
+  class Attachment {
+   public:
+    Attachment() = default;
+    explicit Attachment(std::shared_ptr<Session> session) : session_(std::move(session)) {
+      ++session_->attached_;
+    }
+    Attachment(Attachment&& other) noexcept = default;
+    Attachment& operator=(Attachment&& other) noexcept {
+      std::swap(session_, other.session_);
+      return *this;
+    }
+    ~Attachment() {
+      if (!session_) return;
+      --session_->attached_;
+      session_->touch();
+    }
+
+   private:
+    std::shared_ptr<Session> session_;
+  };
+  Attachment attach() { return Attachment(shared_from_this()); }
+
  private:
+  friend class Registry;  // decides about rest, layers and the end of sessions
   struct Connection;
 
   Task<void> rest(std::chrono::milliseconds time);
@@ -106,9 +127,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void end_current(Outcome outcome, int exit_code, bool state_kept);
   void measure(Execution& done);
   void conclude(Outcome outcome, int exit_code, bool state_kept);
-  void begin_sights();
-  enum class Sight { picture, strip };
-  Task<void> see(std::shared_ptr<Execution> execution, Sight which);
+  void begin_captures();
+  enum class CaptureKind { screenshot, filmstrip };
+  Task<void> run_capture(std::shared_ptr<Execution> execution, CaptureKind which);
+  void tell_begun(Execution& execution);
   void never_began(Execution& execution, const char* note);
   void break_off(const Error& why);
   void arm_watch();
@@ -117,8 +139,20 @@ class Session : public std::enable_shared_from_this<Session> {
 
   asio::any_io_executor executor_;
   backend::KeeperLink& keeper_;
-  Journal journal_;
+  Accounts& accounts_;
+  ExecutionObserver& observer_;
+  PackageQuestions& package_questions_;
   std::shared_ptr<display::ImagePool> image_pool_;
+  display::Screen screen_;
+  SessionSpec spec_;
+  std::uint64_t keeper_id_ = 0;
+  std::optional<Death> death_;
+  std::vector<std::string> notes_;
+  bool frozen_ = false;
+  bool ended_ = false;
+  int attached_ = 0;
+  Clock::time_point last_used_ = Clock::now();
+  std::shared_ptr<FeedLog> feed_;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Execution> current_;
   std::deque<std::shared_ptr<Execution>> queue_;
@@ -127,7 +161,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool replaying_ = false;      // adopted: what comes before the worker's `ready` will come again
   std::uint64_t resume_token_ = 0;  // of the `resume` that this `ready` answers
   Timer watch_timer_;
-  Changes stack_told_;
+  Condition stack_told_;
 };
 
 }  // namespace vitrine::session

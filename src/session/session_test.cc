@@ -3,63 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include "testing/front.h"
+#include "testing/one_session.h"
 
 namespace vitrine::session {
 namespace {
 
 using std::chrono::milliseconds;
-using vitrine::testing::FakeWorker;
 using wire::Claim;
-
-constexpr std::uint64_t kNumber = 7;  // at the keeper
-
-// One session on a fake keeper and a fake worker. The worker does what each test says.
-class SessionTest : public ::testing::Test {
- protected:
-  SessionTest() {
-    front.listen([](const wire::Event&) {});
-  }
-
-  std::shared_ptr<Session> make(SessionSpec spec = {}) {
-    spec.owner = "alice";
-    Journal journal{.admit = [this](const std::string&) { return admitted; },
-                    .begun = [this](Execution& one) { begun.push_back(one.record.code); },
-                    .ended = [this](Execution& one) { ended.push_back(one.record.code); },
-                    .decided = [](const std::string&, const NetworkEntry&) {},
-                    .pictured = [](const Pictured&) {},
-                    .wants = [this](std::shared_ptr<Session>, std::shared_ptr<Execution>,
-                                    std::vector<std::string> packages) { wishes = packages; }};
-    return std::make_shared<Session>(front.context.get_executor(), front.link, journal, nullptr,
-                                     "s1", std::move(spec));
-  }
-  std::shared_ptr<Session> connected(SessionSpec spec = {}) {
-    auto session = make(std::move(spec));
-    connect(*session, Session::Line::fresh);
-    return session;
-  }
-  void connect(Session& session, Session::Line line) {
-    const wire::FdRoles roles{
-        {wire::FdRole::session_socket, wire::FdRole::stdout_pipe, wire::FdRole::stderr_pipe}};
-    session.connect(kNumber, *take_lines(worker.descriptors(), roles, Outside::sealed), line);
-    front.settle();
-  }
-  std::shared_ptr<Execution> execute(Session& session, const std::string& code) {
-    Result<std::shared_ptr<Execution>> started = session.execute({.code = code});
-    front.settle();
-    return started ? *started : nullptr;
-  }
-  static store::ExecRow running(std::uint64_t number, const std::string& code) {
-    return {.id = "e1", .session = "s1", .number = number, .code = code, .state = "running"};
-  }
-
-  vitrine::testing::Front front;
-  FakeWorker worker;
-  Status admitted = ok();
-  std::vector<std::string> begun;
-  std::vector<std::string> ended;
-  std::vector<std::string> wishes;
-};
 
 TEST_F(SessionTest, RunsAnExecutionFromItsCodeToItsEnd) {
   auto session = connected();
@@ -110,7 +60,10 @@ TEST_F(SessionTest, RefusesTheExecutionThatDoesNotFitIntoTheQueue) {
 
 TEST_F(SessionTest, RunsNothingThatTheOwnersQuotaRefuses) {
   auto session = connected();
-  admitted = Error{Code::unavailable, "too many executions"};
+  Identity alice{.name = "alice"};
+  alice.quota.executions_per_minute = 1;
+  accounts.open(alice);
+  accounts.execution_begins("alice");
 
   EXPECT_EQ(execute(*session, "x"), nullptr);
   EXPECT_EQ(worker.count(wire::Type::execute), 0u);
@@ -280,8 +233,8 @@ TEST_P(SessionBreach, IsTheWorkersEndAndNothingAfterItCounts) {
 
   EXPECT_EQ(front.keeper.count<wire::Kill>(), 1u);
   EXPECT_FALSE(execution->is_finished()) << "the keeper's word ends it";
-  ASSERT_EQ(session->notes.size(), 1u);
-  EXPECT_NE(session->notes[0].find("broke the protocol"), std::string::npos);
+  ASSERT_EQ(session->notes().size(), 1u);
+  EXPECT_NE(session->notes()[0].find("broke the protocol"), std::string::npos);
   session->died({.cause = Cause::killed, .code = 9});
   EXPECT_EQ(execution->record.outcome, Outcome::crashed);
 }
@@ -305,7 +258,7 @@ INSTANTIATE_TEST_SUITE_P(
                [](FakeWorker& w) {
                  w.say_nonsense(wire::encode_frame({wire::Type::note, 0, 1, 9, "x"}));
                }}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 TEST_F(SessionTest, AsksForAPersonsInputAndForPackagesInTheirOwnWays) {
   auto session = connected();
@@ -314,7 +267,7 @@ TEST_F(SessionTest, AsksForAPersonsInputAndForPackagesInTheirOwnWays) {
   worker.ask_input(1, "name? ");
   front.settle();
 
-  EXPECT_EQ(wishes, std::vector<std::string>{"six"});
+  EXPECT_EQ(front.run(questions.next()).packages, std::vector<std::string>{"six"});
   EventLog::Reader reader(execution->events());
   const std::optional<Event> event = front.run(reader.next());
   EXPECT_EQ(std::get<InputEvent>(*event).prompt, "name? ");
@@ -389,85 +342,6 @@ TEST_F(SessionTest, StopsReadingThePipesWhileAReaderIsFarBehind) {
 }
 
 // ---- after a restart of the front
-
-TEST_F(SessionTest, GoesOnWithWhatRanWhenTheFrontBeforeDied) {
-  auto session = make();
-  session->restore(running(4, "slow()"), 4);
-  connect(*session, Session::Line::adopted);
-  EXPECT_EQ(worker.count(wire::Type::resume), 1u);
-  EXPECT_EQ(worker.count(wire::Type::setup), 0u);
-  EXPECT_TRUE(session->busy());
-
-  worker.result(4, "lost: it comes again after ready");
-  worker.ready(4);
-  worker.say(wire::Type::note, 4, "again", wire::kReplay);
-  worker.finished(4);
-  front.settle();
-
-  EXPECT_FALSE(session->busy());
-  EXPECT_EQ(ended, std::vector<std::string>{"slow()"});
-  EXPECT_EQ(worker.count(wire::Type::execute), 0u) << "its code runs once";
-}
-
-TEST_F(SessionTest, EndsAnExecutionThatNeverReachedTheWorker) {
-  auto session = make();
-  session->restore(running(4, "never sent"), 0);
-  connect(*session, Session::Line::adopted);
-
-  worker.ready(3);
-  front.settle();
-
-  EXPECT_FALSE(session->busy());
-  EXPECT_EQ(ended, std::vector<std::string>{"never sent"});
-}
-
-TEST_F(SessionTest, WatchesARestoredExecutionThatTheKeeperNeverHeardOf) {
-  auto session = make({.limits = {.exec_time = milliseconds(1000)}});
-  session->restore(running(4, "slow()"), 0);
-  connect(*session, Session::Line::adopted);
-
-  front.advance(milliseconds(21));
-
-  EXPECT_EQ(front.keeper.count<wire::Watch>(), 1u);
-}
-
-TEST_F(SessionTest, LetsNewExecutionsWaitUntilAnAdoptedWorkerIsReady) {
-  auto session = make();
-  connect(*session, Session::Line::adopted);
-  execute(*session, "new");
-  EXPECT_EQ(worker.count(wire::Type::execute), 0u);
-
-  worker.ready(11);
-  front.settle();
-
-  EXPECT_EQ(worker.code(0), "new");
-  EXPECT_EQ(worker.heard().back().execution, 12u) << "numbers go on";
-}
-
-TEST_F(SessionTest, DropsTheAnswerToTheResumeOfAnotherFront) {
-  auto session = make();
-  connect(*session, Session::Line::adopted);
-  execute(*session, "new");
-
-  worker.ready(11, 12345);
-  front.settle();
-  EXPECT_EQ(worker.count(wire::Type::execute), 0u);
-  EXPECT_EQ(front.keeper.count<wire::Kill>(), 0u);
-  worker.ready(11);
-  front.settle();
-
-  EXPECT_EQ(worker.code(0), "new");
-}
-
-TEST_F(SessionTest, DoesNotBelieveAnAbsurdExecutionNumber) {
-  auto session = make();
-  connect(*session, Session::Line::adopted);
-
-  worker.ready(1ull << 60);
-  front.settle();
-
-  EXPECT_EQ(front.keeper.count<wire::Kill>(), 1u);
-}
 
 }  // namespace
 }  // namespace vitrine::session

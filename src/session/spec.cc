@@ -16,7 +16,7 @@ std::string spec_to_json(const SessionSpec& spec) {
                    {"owner", spec.owner},
                    {"variant", static_cast<int>(spec.variant)},
                    {"policy", to_string(spec.policy)},
-                   {"isolation", spec.isolation},
+                   {"isolation", to_string(spec.isolation)},
                    {"memory_bytes", limits.memory_bytes},
                    {"cpu_permille", limits.cpu_permille},
                    {"processes", limits.processes},
@@ -60,7 +60,7 @@ SessionSpec spec_from_json(const std::string& text) {
   spec.name = word("name", "");
   spec.owner = word("owner", "");
   spec.policy = policy_from(word("policy", "native")).value_or(Policy::native);
-  spec.isolation = word("isolation", "process");
+  spec.isolation = isolation_from(word("isolation", "process")).value_or(IsolationKind::process);
   spec.variant = static_cast<Variant>(std::min<std::uint64_t>(number("variant", 1), kVariants - 1));
   Limits& limits = spec.limits;
   limits.memory_bytes = number("memory_bytes", limits.memory_bytes);

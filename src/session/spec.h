@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/keeper_link.h"
+#include "model/isolation.h"
 #include "model/limits.h"
 #include "session/execution.h"
 
@@ -29,17 +30,18 @@ struct SessionSpec {
   std::optional<Network> network;  // none = sealed
   Policy policy = Policy::native;
   std::vector<std::string> imports;  // modules that it has, and that its policy allows
-  std::string isolation = "process";
+  IsolationKind isolation = IsolationKind::process;
   std::string environment;  // the operator's, model/environment.h; "" = the image alone
   Geometry display;
-  std::vector<std::string> packages;       // requirement strings, as asked for
-  bool allow_sdist = false;                // also for what it asks for later
-  bool provided = false;                   // they have been seen to
-  bool additional = false;                 // it also gets what ADDITIONAL_IMPORTS names
-  std::string layer;                       // of packages, model/layer.h; "" = none
-  bool layer_first = false;                // it comes before the image's own versions
-  std::shared_ptr<const void> layer_hold;  // nobody removes it before the session is known
-  std::vector<std::string> package_notes;  // about them
+  bool allow_sdist = false;  // for packages that its code asks for
+  std::string layer;         // of packages, model/layer.h; "" = none
+  bool layer_first = false;  // it comes before the image's own versions
+};
+
+// What was prepared for a session before it is made, and is of no use afterwards.
+struct Prepared {
+  std::shared_ptr<const void> layer_hold = {};  // nobody removes its layer before it is known
+  std::vector<std::string> notes = {};          // that the session begins with
 };
 
 // Names of environment variables are kept, values never: they come back as `lost_env`.

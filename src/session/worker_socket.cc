@@ -18,10 +18,10 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using Descriptor = asio::posix::stream_descriptor;
 
-WorkerSocket::WorkerSocket(asio::any_io_executor executor, Fd socket, Line line)
+WorkerSocket::WorkerSocket(asio::any_io_executor executor, Fd socket, Origin origin)
     : socket_(std::move(executor), socket.release()) {
   socket_.non_blocking(true);
-  if (line == Line::adopted) assembler_.adopt();
+  if (origin == Origin::adopted) assembler_.adopt();
 }
 
 void WorkerSocket::send(wire::Type type, std::uint64_t number, std::string_view payload) {

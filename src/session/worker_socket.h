@@ -24,8 +24,8 @@ namespace vitrine::session {
 class WorkerSocket : public std::enable_shared_from_this<WorkerSocket> {
  public:
   // Of a new worker, or (adopted) of one that another front has served.
-  enum class Line { fresh, adopted };
-  WorkerSocket(boost::asio::any_io_executor executor, Fd socket, Line line);
+  enum class Origin { fresh, adopted };
+  WorkerSocket(boost::asio::any_io_executor executor, Fd socket, Origin origin);
 
   void send(wire::Type type, std::uint64_t number, std::string_view payload);
 

@@ -13,7 +13,7 @@
 namespace vitrine::session {
 namespace {
 
-using Line = WorkerSocket::Line;
+using Origin = WorkerSocket::Origin;
 
 // A worker that says what it likes, and the front's end.
 struct Pair {
@@ -21,15 +21,15 @@ struct Pair {
   Result<FdPair> ends = make_socketpair();
   int worker = ends->second.get();
   std::shared_ptr<WorkerSocket> front =
-      std::make_shared<WorkerSocket>(context.get_executor(), std::move(ends->first), Line::fresh);
-  std::vector<std::string> heard;
+      std::make_shared<WorkerSocket>(context.get_executor(), std::move(ends->first), Origin::fresh);
+  std::vector<std::string> applied;
 
   void say(std::string_view bytes, const std::vector<int>& fds = {}) const {
     ASSERT_TRUE(send_packet(worker, bytes, fds));
   }
   Result<bool> take(int most) {
-    return front->take(most,
-                       [this](const wire::Message& message) { heard.push_back(message.payload); });
+    return front->take(
+        most, [this](const wire::Message& message) { applied.push_back(message.payload); });
   }
 };
 
@@ -47,7 +47,7 @@ TEST(WorkerSocket, HearsWholeMessagesInOrder) {
 
   ASSERT_TRUE(more) << more.error().message;
   EXPECT_TRUE(*more);
-  EXPECT_EQ(pair.heard, (std::vector<std::string>{"one", "two", "three"}));
+  EXPECT_EQ(pair.applied, (std::vector<std::string>{"one", "two", "three"}));
 }
 
 TEST(WorkerSocket, TakesSoManyFramesAndLeavesTheRest) {
@@ -55,9 +55,9 @@ TEST(WorkerSocket, TakesSoManyFramesAndLeavesTheRest) {
   for (std::uint32_t i = 0; i < 5; ++i) pair.say(note(i, "x"));
 
   ASSERT_TRUE(pair.take(2));
-  EXPECT_EQ(pair.heard.size(), 2u);
+  EXPECT_EQ(pair.applied.size(), 2u);
   ASSERT_TRUE(pair.take(64));
-  EXPECT_EQ(pair.heard.size(), 5u);
+  EXPECT_EQ(pair.applied.size(), 5u);
 }
 
 TEST(WorkerSocket, EndsWithTheWorker) {
@@ -69,7 +69,7 @@ TEST(WorkerSocket, EndsWithTheWorker) {
 
   ASSERT_TRUE(more);
   EXPECT_FALSE(*more);
-  EXPECT_EQ(pair.heard, std::vector<std::string>{"last words"});
+  EXPECT_EQ(pair.applied, std::vector<std::string>{"last words"});
 }
 
 TEST(WorkerSocket, HearsTheLastWordsOfAWorkerThatDiedBeforeItReadAll) {
@@ -82,7 +82,7 @@ TEST(WorkerSocket, HearsTheLastWordsOfAWorkerThatDiedBeforeItReadAll) {
 
   ASSERT_TRUE(more);
   EXPECT_FALSE(*more);
-  EXPECT_EQ(pair.heard, std::vector<std::string>{"last words"});
+  EXPECT_EQ(pair.applied, std::vector<std::string>{"last words"});
 }
 
 TEST(WorkerSocket, BelievesNothingAfterABreach) {
@@ -94,7 +94,7 @@ TEST(WorkerSocket, BelievesNothingAfterABreach) {
   jump.say(note(0, "one"));
   jump.say(note(7, "eight"));
   EXPECT_FALSE(jump.take(64));
-  EXPECT_EQ(jump.heard.size(), 1u);
+  EXPECT_EQ(jump.applied.size(), 1u);
 
   Pair front_like;
   front_like.say(wire::encode_frame({wire::Type::execute, 0, 1, 0, "x"}));

@@ -33,7 +33,8 @@ Status ChangeLog::append(std::string change) {
     error.remedy = "free space on the disk that holds the data directory";
     // Half an entry would make the next one unreadable.
     const off_t end = ::lseek(file_.get(), 0, SEEK_END);
-    if (put > 0 && ::ftruncate(file_.get(), end - put) != 0) error.detail = "half an entry is left";
+    if (put > 0 && ::ftruncate(file_.get(), end - put) != 0)
+      error.detail = "a partial entry is left";
     return error;
   }
   bytes_ += change.size();

@@ -33,8 +33,8 @@ bool Statements::compile(sqlite3* database) {
          roll_back.compile(database, "ROLLBACK") &&
          put_session.compile(database, "INSERT OR REPLACE INTO sessions VALUES(?,?,?,?,?,?,?)") &&
          set_state.compile(database, "UPDATE sessions SET state=?, cause=? WHERE id=?") &&
-         set_engine.compile(database,
-                            "UPDATE sessions SET engine=?, state='ready', cause='' WHERE id=?") &&
+         set_keeper_id.compile(
+             database, "UPDATE sessions SET engine=?, state='ready', cause='' WHERE id=?") &&
          sessions_of.compile(database,
                              "SELECT id, engine, keeper, spec, created_at, state, cause FROM "
                              "sessions WHERE keeper=? AND state!='ended' ORDER BY created_at") &&

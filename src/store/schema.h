@@ -18,7 +18,7 @@ struct Statements {
   bool compile(sqlite3* database);
 
   Statement open, commit, roll_back;
-  Statement put_session, set_state, set_engine, sessions_of, end_sessions, lose_executions;
+  Statement put_session, set_state, set_keeper_id, sessions_of, end_sessions, lose_executions;
   Statement begin, finish, running, one, page, prune_executions, prune_sessions, forget_sessions;
   Statement put_recording, drop_recording, recordings;
 };

@@ -19,7 +19,7 @@ constexpr std::size_t kMaxPendingBytes = 4u << 20;
 enum class Change : std::uint8_t {
   put_session,
   set_state,
-  set_engine,
+  set_keeper_id,
   begin,
   finish,
   put_recording,
@@ -79,8 +79,8 @@ Result<Store> Store::open(const std::string& directory, Retention retention) {
   if (version != 0 && (version < kOldestSchema || version > kSchema))
     return Error{.code = Code::invalid_argument,
                  .message = "the database has version " + std::to_string(version) +
-                            ", this program knows " + std::to_string(kSchema),
-                 .remedy = "use another data directory, or the program that made it"};
+                            ", this program supports " + std::to_string(kSchema),
+                 .remedy = "use another data directory, or the program that created it"};
   if (!make_tables(database)) return store.failure("making the tables");
   if (!store.statements_->compile(database)) return store.failure("preparing statements");
   Result<ChangeLog> log = ChangeLog::open(directory + "/changes.log");
@@ -134,9 +134,9 @@ bool Store::apply(const std::string& one, std::set<std::string>& sessions) {
       return texts(put, 5).run();
     }
     case Change::set_state: return texts(s.set_state, 3).run();
-    case Change::set_engine: {
-      s.set_engine.with(in.u64());
-      return texts(s.set_engine, 1).run();
+    case Change::set_keeper_id: {
+      s.set_keeper_id.with(in.u64());
+      return texts(s.set_keeper_id, 1).run();
     }
     case Change::begin: {
       const std::string id = in.text();
@@ -155,7 +155,7 @@ bool Store::apply(const std::string& one, std::set<std::string>& sessions) {
 
 Status Store::put_session(const SessionRow& row) {
   wire::Writer out = change(Change::put_session);
-  out.bytes(row.id).u64(row.engine).bytes(row.keeper).bytes(row.spec).bytes(row.created_at);
+  out.bytes(row.id).u64(row.keeper_id).bytes(row.keeper).bytes(row.spec).bytes(row.created_at);
   return note(out.bytes(row.state).bytes(row.cause).take());
 }
 
@@ -164,8 +164,8 @@ Status Store::set_session_state(const std::string& id, const std::string& state,
   return note(change(Change::set_state).bytes(state).bytes(cause).bytes(id).take());
 }
 
-Status Store::set_session_engine(const std::string& id, std::uint64_t engine) {
-  return note(change(Change::set_engine).u64(engine).bytes(id).take());
+Status Store::set_keeper_id(const std::string& id, std::uint64_t keeper_id) {
+  return note(change(Change::set_keeper_id).u64(keeper_id).bytes(id).take());
 }
 
 Result<std::vector<SessionRow>> Store::sessions_of(const std::string& keeper) {

@@ -31,9 +31,9 @@ struct Statements;
 
 struct SessionRow {
   std::string id;
-  std::uint64_t engine = 0;  // the keeper's number
-  std::string keeper;        // which keeper's: its instance
-  std::string spec;          // JSON, as the session layer writes it; no environment values
+  std::uint64_t keeper_id = 0;
+  std::string keeper;  // which keeper's: its instance
+  std::string spec;    // JSON, as the session layer writes it; no environment values
   std::string created_at;
   std::string state = "ready";  // ready, dead, ended
   std::string cause;            // of death, JSON
@@ -76,7 +76,7 @@ class Store {
   Status put_session(const SessionRow& row);
   Status set_session_state(const std::string& id, const std::string& state,
                            const std::string& cause);
-  Status set_session_engine(const std::string& id, std::uint64_t engine);
+  Status set_keeper_id(const std::string& id, std::uint64_t keeper_id);
   Result<std::vector<SessionRow>> sessions_of(const std::string& keeper);
   // Sessions of keepers that are gone: ended. Executions that were running there: lost.
   Status end_others(const std::string& keeper);

@@ -33,7 +33,7 @@ class StoreTest : public ::testing::Test {
                           const std::string& created_at = "2026-01-01T00:00:00.000Z") {
     SessionRow row;
     row.id = id;
-    row.engine = 7;
+    row.keeper_id = 7;
     row.keeper = keeper;
     row.spec = "{}";
     row.created_at = created_at;
@@ -76,7 +76,7 @@ TEST_F(StoreTest, KeepsSessionsOverARestart) {
   ASSERT_TRUE(rows);
   ASSERT_EQ(rows->size(), 1u);
   EXPECT_EQ(rows->front().id, "s");
-  EXPECT_EQ(rows->front().engine, 7u);
+  EXPECT_EQ(rows->front().keeper_id, 7u);
   EXPECT_EQ(rows->front().state, "dead");
   EXPECT_EQ(rows->front().cause, "{\"cause\":\"oom\"}");
 }
@@ -86,10 +86,10 @@ TEST_F(StoreTest, GivesAResetSessionItsNewEngine) {
   add_session(store, "s");
   ASSERT_TRUE(store.set_session_state("s", "dead", "why"));
 
-  ASSERT_TRUE(store.set_session_engine("s", 8));
+  ASSERT_TRUE(store.set_keeper_id("s", 8));
 
   const SessionRow row = store.sessions_of("k")->front();
-  EXPECT_EQ(row.engine, 8u);
+  EXPECT_EQ(row.keeper_id, 8u);
   EXPECT_EQ(row.state, "ready");
   EXPECT_EQ(row.cause, "");
 }

@@ -15,16 +15,16 @@
 
 namespace vitrine::session {
 
-class Sights {
+class ExecutionCaptures {
  public:
   struct Place {
     display::Screen& screen;
     std::shared_ptr<display::ImagePool> image_pool;
-    std::uint64_t engine = 0;
+    std::uint64_t keeper_id = 0;
     Geometry geometry;
   };
-  Sights(asio::any_io_executor executor, const Place& place,
-         const std::shared_ptr<Execution>& execution, CaptureHooks hooks);
+  ExecutionCaptures(asio::any_io_executor executor, const Place& place,
+                    const std::shared_ptr<Execution>& execution, CaptureHooks hooks);
 
   bool any() const { return capture_ || strip_; }  // that are still being taken
 

@@ -10,7 +10,7 @@
 namespace vitrine::session {
 
 // `invalid_argument` also for a message that is none of these.
-Status hear(const wire::Message& message, Execution& execution);
+Status apply_worker_message(const wire::Message& message, Execution& execution);
 
 // What its end means, by the worker's word and the keeper's.
 Outcome outcome_of(wire::Claim claim, bool timed_out);

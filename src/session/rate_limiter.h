@@ -9,15 +9,15 @@
 
 namespace vitrine::session {
 
-class Pace {
+class RateLimiter {
  public:
-  static constexpr std::chrono::milliseconds kBreath{1};
+  static constexpr std::chrono::milliseconds kPause{1};
 
   // `freely`: so many looks of one execution need no breath.
-  explicit Pace(int freely) : freely_(freely) {}
+  explicit RateLimiter(int freely) : freely_(freely) {}
 
   // Counts a look. True if a breath is due before the next.
-  bool tires(std::uint64_t execution) {
+  bool over_limit(std::uint64_t execution) {
     if (execution != execution_) looks_ = 0;
     execution_ = execution;
     if (looks_ < freely_) ++looks_;

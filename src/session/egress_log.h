@@ -3,7 +3,7 @@
 // in a file. Both become the network log of the execution that ends.
 //
 // Ownership: the session's. Threading: the front's one thread.
-// Trust:     the proxy reads hostile bytes; after a message that makes no sense it is not heard again.
+// Trust:     the proxy reads hostile bytes; after a message that makes no sense it is not applied again.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -15,11 +15,11 @@
 
 namespace vitrine::session {
 
-class NetworkLine {
+class EgressLog {
  public:
   using Show = std::function<void(const NetworkEntry&)>;
 
-  NetworkLine(boost::asio::any_io_executor executor, Fd line, Fd counters);
+  EgressLog(boost::asio::any_io_executor executor, Fd line, Fd counters);
 
   // Waits; false once it is closed.
   boost::asio::awaitable<bool> readable();

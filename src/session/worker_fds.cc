@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/lines.h"
+#include "session/worker_fds.h"
 
 #include <utility>
 
@@ -7,7 +7,7 @@ namespace vitrine::session {
 
 namespace {
 
-Fd* place_of(Lines& lines, wire::FdRole role) {
+Fd* place_of(WorkerFds& lines, wire::FdRole role) {
   switch (role) {
     case wire::FdRole::session_socket: return &lines.socket;
     case wire::FdRole::stdout_pipe: return &lines.out;
@@ -24,9 +24,10 @@ Fd* place_of(Lines& lines, wire::FdRole role) {
 
 }  // namespace
 
-std::optional<Lines> take_lines(std::vector<Fd> fds, const wire::FdRoles& named, Outside outside) {
+std::optional<WorkerFds> take_worker_fds(std::vector<Fd> fds, const wire::FdRoles& named,
+                                         Outside outside) {
   if (fds.size() != named.roles.size()) return std::nullopt;
-  Lines lines;
+  WorkerFds lines;
   for (std::size_t i = 0; i < fds.size(); ++i) {
     Fd* place = place_of(lines, named.roles[i]);
     if (place == nullptr || *place) return std::nullopt;

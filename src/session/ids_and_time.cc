@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/stamps.h"
+#include "session/ids_and_time.h"
 
 #include <sys/random.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/network_line.h"
+#include "session/egress_log.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,21 +21,21 @@ constexpr int kAtTheEnd = 1024;  // more than the line holds
 
 }  // namespace
 
-NetworkLine::NetworkLine(asio::any_io_executor executor, Fd line, Fd counters)
+EgressLog::EgressLog(asio::any_io_executor executor, Fd line, Fd counters)
     : line_(std::move(executor), line.release()), counters_(std::move(counters)) {
   line_.non_blocking(true);
 }
 
-asio::awaitable<bool> NetworkLine::readable() {
+asio::awaitable<bool> EgressLog::readable() {
   error_code failed;
   co_await line_.async_wait(Descriptor::wait_read,
                             asio::redirect_error(asio::use_awaitable, failed));
   co_return !failed;
 }
 
-bool NetworkLine::take(const Show& show) { return take(kAtOnce, show); }
+bool EgressLog::take(const Show& show) { return take(kAtOnce, show); }
 
-bool NetworkLine::take(int most, const Show& show) {
+bool EgressLog::take(int most, const Show& show) {
   std::array<char, wire::kMaxEgressMessage> packet;
   for (; most > 0; --most) {
     const ssize_t got =
@@ -52,7 +52,7 @@ bool NetworkLine::take(int most, const Show& show) {
   return true;
 }
 
-NetworkLog::Report NetworkLine::conclude(const Show& show) {
+NetworkLog::Report EgressLog::conclude(const Show& show) {
   (void)take(kAtTheEnd, show);
   std::array<wire::EgressCounter, wire::kEgressCounters> counters{};
   if (::pread(counters_.get(), counters.data(), sizeof counters, 0) ==
@@ -61,7 +61,7 @@ NetworkLog::Report NetworkLine::conclude(const Show& show) {
   return log_.take();
 }
 
-void NetworkLine::close() {
+void EgressLog::close() {
   error_code ignored;
   line_.close(ignored);
 }

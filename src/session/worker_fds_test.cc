@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/lines.h"
+#include "session/worker_fds.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -18,17 +18,17 @@ std::vector<Fd> descriptors(std::size_t size) {
   return fds;
 }
 
-std::optional<Lines> taken(std::vector<FdRole> roles, Outside outside) {
+std::optional<WorkerFds> taken(std::vector<FdRole> roles, Outside outside) {
   std::vector<Fd> fds = descriptors(roles.size());
-  return take_lines(std::move(fds), {std::move(roles)}, outside);
+  return take_worker_fds(std::move(fds), {std::move(roles)}, outside);
 }
 
-TEST(Lines, AreKnownByTheirNamesInAnyOrder) {
+TEST(WorkerFds, AreKnownByTheirNamesInAnyOrder) {
   std::vector<Fd> fds = descriptors(7);
   std::vector<int> numbers;
   for (const Fd& fd : fds) numbers.push_back(fd.get());
 
-  const std::optional<Lines> lines = take_lines(
+  const std::optional<WorkerFds> lines = take_worker_fds(
       std::move(fds),
       {{FdRole::egress_counters, FdRole::stderr_pipe, FdRole::memory_meter, FdRole::session_socket,
         FdRole::egress_log, FdRole::stdout_pipe, FdRole::cpu_meter}},
@@ -44,7 +44,7 @@ TEST(Lines, AreKnownByTheirNamesInAnyOrder) {
   EXPECT_EQ(lines->cpu.get(), numbers[6]);
 }
 
-TEST(Lines, AreNoneWithoutAllThatASessionNeeds) {
+TEST(WorkerFds, AreNoneWithoutAllThatASessionNeeds) {
   EXPECT_TRUE(taken(kWorker, Outside::sealed));
   EXPECT_FALSE(taken(kWorker, Outside::network));
   for (std::size_t missing = 0; missing < kWorker.size(); ++missing) {
@@ -54,17 +54,17 @@ TEST(Lines, AreNoneWithoutAllThatASessionNeeds) {
   }
 }
 
-TEST(Lines, AreNoneWithOneNamedTwiceOrNotAtAllOrOfAnotherKind) {
+TEST(WorkerFds, AreNoneWithOneNamedTwiceOrNotAtAllOrOfAnotherKind) {
   for (const FdRole odd : {FdRole::stdout_pipe, FdRole::framebuffer}) {
     std::vector<FdRole> roles = kWorker;
     roles.push_back(odd);
     EXPECT_FALSE(taken(roles, Outside::sealed));
   }
-  EXPECT_FALSE(take_lines(descriptors(4), {kWorker}, Outside::sealed));
+  EXPECT_FALSE(take_worker_fds(descriptors(4), {kWorker}, Outside::sealed));
 }
 
-TEST(Lines, HaveNoAccountsWhereTheKeeperSentNone) {
-  const std::optional<Lines> lines = taken(kWorker, Outside::sealed);
+TEST(WorkerFds, HaveNoAccountsWhereTheKeeperSentNone) {
+  const std::optional<WorkerFds> lines = taken(kWorker, Outside::sealed);
 
   ASSERT_TRUE(lines);
   EXPECT_FALSE(lines->cpu);

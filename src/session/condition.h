@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Something that coroutines wait for: each goes on when tell() is called, or at its own time limit.
+// Something that coroutines wait for: each goes on when notify_all() is called, or at its own time limit.
 //
 // Waiters look again at what they wait for; a wait may end for nothing. Threading: the front's one
 // thread. It must outlive its waiters.
@@ -15,11 +15,11 @@
 
 namespace vitrine::session {
 
-class Changes {
+class Condition {
  public:
   using Time = Timer::time_point;
 
-  explicit Changes(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
+  explicit Condition(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
 
   boost::asio::awaitable<void> wait(Time latest = Time::max()) {
     Timer timer(executor_, latest);
@@ -33,7 +33,7 @@ class Changes {
     co_await timer.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
   }
 
-  void tell() {
+  void notify_all() {
     for (Timer* timer : waiting_) timer->cancel();
   }
 

@@ -10,7 +10,7 @@
 
 namespace vitrine::session {
 
-struct Lines {
+struct WorkerFds {
   Fd socket = {};
   Fd out = {};
   Fd err = {};
@@ -24,6 +24,7 @@ enum class Outside { sealed, network };  // what the session was made with
 
 // The keeper's descriptors under the names it gave them. Nothing if one that such a session needs is
 // missing, or one is named twice, or not at all.
-std::optional<Lines> take_lines(std::vector<Fd> fds, const wire::FdRoles& named, Outside outside);
+std::optional<WorkerFds> take_worker_fds(std::vector<Fd> fds, const wire::FdRoles& named,
+                                         Outside outside);
 
 }  // namespace vitrine::session

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/hearing.h"
+#include "session/worker_messages.h"
 
 #include "backend/clock.h"
 
@@ -17,7 +17,7 @@ Outcome outcome_of(wire::Claim claim, bool timed_out) {
   return Outcome::exception;
 }
 
-Status hear(const wire::Message& message, Execution& execution) {
+Status apply_worker_message(const wire::Message& message, Execution& execution) {
   switch (message.type) {
     case wire::Type::stack:
       execution.stack = wire::is_utf8(message.payload) ? message.payload : "";
@@ -51,10 +51,10 @@ Status hear(const wire::Message& message, Execution& execution) {
     }
     case wire::Type::note:
       if (!wire::is_utf8(message.payload))
-        return Error{Code::invalid_argument, "a note is no text"};
+        return Error{Code::invalid_argument, "a note is not text"};
       if (++execution.notes_told <= wire::kMaxNotes) execution.add_note(message.payload);
       return ok();
-    default: return Error{Code::invalid_argument, "a message that makes no sense"};
+    default: return Error{Code::invalid_argument, "an unexpected message"};
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/sights.h"
+#include "session/execution_captures.h"
 
 #include "backend/clock.h"
 
@@ -30,18 +30,19 @@ StripHooks strip_hooks(std::weak_ptr<Execution> target) {
 
 }  // namespace
 
-Sights::Sights(asio::any_io_executor executor, const Place& place,
-               const std::shared_ptr<Execution>& execution, CaptureHooks hooks) {
+ExecutionCaptures::ExecutionCaptures(asio::any_io_executor executor, const Place& place,
+                                     const std::shared_ptr<Execution>& execution,
+                                     CaptureHooks hooks) {
   const ExecRequest& request = execution->request;
   if (request.capture_screenshot)
-    capture_ = std::make_shared<Capture>(executor, place.screen, place.image_pool, place.engine,
+    capture_ = std::make_shared<Capture>(executor, place.screen, place.image_pool, place.keeper_id,
                                          place.geometry, request, std::move(hooks));
   if (request.strip)
-    strip_ = std::make_shared<Filmstrip>(executor, place.screen, place.image_pool, place.engine,
+    strip_ = std::make_shared<Filmstrip>(executor, place.screen, place.image_pool, place.keeper_id,
                                          *request.strip, strip_hooks(execution));
 }
 
-Task<Pictured> Sights::take_picture(std::shared_ptr<Execution> execution) {
+Task<Pictured> ExecutionCaptures::take_picture(std::shared_ptr<Execution> execution) {
   std::shared_ptr<Capture> capture = capture_;
   co_await capture->run();
   capture_.reset();
@@ -55,25 +56,25 @@ Task<Pictured> Sights::take_picture(std::shared_ptr<Execution> execution) {
   co_return told;
 }
 
-Task<void> Sights::take_strip(std::shared_ptr<Execution> execution) {
+Task<void> ExecutionCaptures::take_strip(std::shared_ptr<Execution> execution) {
   std::shared_ptr<Filmstrip> strip = strip_;
   co_await strip->run();
   strip_.reset();
   if (execution->record.frames.empty())
-    execution->add_note("no pictures were taken on the way: nothing was shown on the screen");
+    execution->add_note("no screenshots were taken while it ran: nothing was shown on the display");
 }
 
-bool Sights::painted() {
+bool ExecutionCaptures::painted() {
   if (capture_) capture_->painted();
   return capture_ != nullptr;
 }
 
-void Sights::ended(Capture::Worker worker) {
+void ExecutionCaptures::ended(Capture::Worker worker) {
   if (strip_) strip_->ended();
   if (capture_) capture_->ended(worker);
 }
 
-void Sights::display_changed() {
+void ExecutionCaptures::display_changed() {
   if (capture_) capture_->display_changed();
   if (strip_) strip_->display_changed();
 }
