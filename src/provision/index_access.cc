@@ -22,18 +22,18 @@ std::vector<std::string> IndexAccess::urls() const {
   return all;
 }
 
-Result<IndexAccess::Pass> IndexAccess::admit() {
+boost::asio::awaitable<Result<IndexAccess::Pass>> IndexAccess::admit() {
   Pass pass{.urls = urls(), .tickets = {}};
   for (std::string& url : pass.urls) {
     const auto secret = config_.secrets.find(url);
     if (secret == config_.secrets.end()) continue;
-    if (Status opened = gateway_.open(); !opened) return std::move(opened.error());
-    auto ticket = gateway_.admit(secret->second);
-    if (!ticket) return Error{Code::unavailable, "no ticket for the index"};
-    url = ticket->url();
-    pass.tickets.push_back(std::move(ticket));
+    Result<std::shared_ptr<const GatewayLink::Ticket>> ticket =
+        co_await gateway_.admit(secret->second);
+    if (!ticket) co_return std::move(ticket.error());
+    url = (*ticket)->url();
+    pass.tickets.push_back(std::move(*ticket));
   }
-  return pass;
+  co_return pass;
 }
 
 std::string IndexAccess::without_gate(std::string text) const {
@@ -47,7 +47,7 @@ std::string IndexAccess::without_gate(std::string text) const {
 std::vector<std::string> IndexAccess::hosts() const {
   std::vector<std::string> hosts;
   for (const std::string& url : urls())
-    if (std::optional<packages::IndexUrl> index = packages::parse_index_url(url);
+    if (std::optional<IndexUrl> index = parse_index_url(url);
         index && !config_.secrets.contains(url))
       hosts.push_back(index->authority());
   if (config_.index_url != "none")

@@ -3,7 +3,8 @@
 // reaches, and a gateway for those that want credentials. No session sees credentials: in the place of
 // such an index it is told of the gateway, with a ticket that is good while the installation lasts.
 //
-// Ownership: one per front; the config must outlive it. Threading: the front's one thread.
+// Ownership: one per front; the config and the keeper link must outlive it.
+// Threading: the front's one thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -13,14 +14,15 @@
 #include <vector>
 
 #include "packages/config.h"
-#include "packages/gateway.h"
+#include "provision/gateway_link.h"
 
 namespace vitrine::provision {
 
 class IndexAccess {
  public:
-  IndexAccess(boost::asio::any_io_executor executor, const packages::Config& config)
-      : config_(config), gateway_(std::move(executor), config.certificates) {}
+  IndexAccess(boost::asio::any_io_executor executor, backend::KeeperLink& keeper,
+              const packages::Config& config)
+      : config_(config), gateway_(std::move(executor), keeper, config.certificates) {}
 
   // What the image's own pip uses, for an operator who named none.
   void set_default(std::string url) { default_index_ = std::move(url); }
@@ -28,9 +30,10 @@ class IndexAccess {
   // In order, as a session is told them; none where there is no index.
   struct Pass {
     std::vector<std::string> urls;
-    std::vector<std::shared_ptr<const packages::Gateway::Ticket>> tickets;
+    std::vector<std::shared_ptr<const GatewayLink::Ticket>> tickets;
   };
-  Result<Pass> admit();
+  // Starts the gateway if it is needed, and fails as GatewayLink::admit() does.
+  boost::asio::awaitable<Result<Pass>> admit();
 
   // Of the indexes themselves, but for those behind the gateway.
   std::vector<std::string> hosts() const;
@@ -46,7 +49,7 @@ class IndexAccess {
   std::vector<std::string> urls() const;
 
   const packages::Config& config_;
-  packages::Gateway gateway_;
+  GatewayLink gateway_;
   std::string default_index_;
   std::vector<std::string> found_;
 };

@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/io_context.hpp>
+#include "testing/fake_gateways.h"
+#include "testing/front.h"
 
 namespace vitrine::provision {
 namespace {
@@ -11,16 +12,22 @@ namespace {
 using Names = std::vector<std::string>;
 
 struct Indexes {
-  boost::asio::io_context context;
+  Indexes() {
+    front.listen([](const wire::Event&) {});
+  }
+  IndexAccess access() { return {front.context.get_executor(), front.link, config}; }
+
+  vitrine::testing::Front front;
+  vitrine::testing::FakeGateways gateways{front.keeper};
   packages::Config config;
 };
 
 TEST(IndexAccess, IsTheImagesOwnWhereTheOperatorNamesNone) {
   Indexes with;
-  IndexAccess index(with.context.get_executor(), with.config);
+  IndexAccess index = with.access();
   index.set_default("https://index.example/simple");
 
-  Result<IndexAccess::Pass> pass = index.admit();
+  Result<IndexAccess::Pass> pass = with.front.run(index.admit());
 
   ASSERT_TRUE(pass);
   EXPECT_EQ(pass->urls, Names{"https://index.example/simple"});
@@ -32,9 +39,9 @@ TEST(IndexAccess, ReachesNothingWithoutAnIndex) {
   with.config.index_url = "none";
   with.config.extra_index_urls = {"https://extra.example/simple"};
   with.config.index_hosts = {"files.example:443"};
-  IndexAccess index(with.context.get_executor(), with.config);
+  IndexAccess index = with.access();
 
-  Result<IndexAccess::Pass> pass = index.admit();
+  Result<IndexAccess::Pass> pass = with.front.run(index.admit());
 
   ASSERT_TRUE(pass);
   EXPECT_TRUE(pass->urls.empty());
@@ -45,13 +52,12 @@ TEST(IndexAccess, TellsOfTheGatewayInPlaceOfAnIndexWithCredentials) {
   Indexes with;
   const std::string url = "https://private.example/simple";
   with.config.index_url = url;
-  std::optional<packages::IndexUrl> secret =
-      packages::parse_index_url("https://user:hunter2@private.example/simple");
+  std::optional<IndexUrl> secret = parse_index_url("https://user:hunter2@private.example/simple");
   ASSERT_TRUE(secret);
   with.config.secrets[url] = *secret;
-  IndexAccess index(with.context.get_executor(), with.config);
+  IndexAccess index = with.access();
 
-  Result<IndexAccess::Pass> pass = index.admit();
+  Result<IndexAccess::Pass> pass = with.front.run(index.admit());
 
   ASSERT_TRUE(pass) << pass.error().message;
   ASSERT_EQ(pass->urls.size(), 1u);
@@ -63,9 +69,23 @@ TEST(IndexAccess, TellsOfTheGatewayInPlaceOfAnIndexWithCredentials) {
   EXPECT_EQ(index.without_gate("GET http://" + gate + "/x"), "GET https://private.example/x");
 }
 
+TEST(IndexAccess, IsRefusedWhereTheGatewayOfAnIndexCannotStart) {
+  Indexes with;
+  const std::string url = "https://private.example/simple";
+  with.config.index_url = url;
+  with.config.secrets[url] = *parse_index_url("https://user:hunter2@private.example/simple");
+  with.front.keeper.refuse<wire::StartGateway>({Code::unsupported, "no gateway"});
+  IndexAccess index = with.access();
+
+  Result<IndexAccess::Pass> pass = with.front.run(index.admit());
+
+  ASSERT_FALSE(pass) << "and never the URL with the credentials";
+  EXPECT_EQ(pass.error().code, Code::unsupported);
+}
+
 TEST(IndexAccess, RemembersTheNewestHostsFirstAndNotForEver) {
   Indexes with;
-  IndexAccess index(with.context.get_executor(), with.config);
+  IndexAccess index = with.access();
   index.remember({"old.example:443"});
   index.remember({"new.example:443"});
   EXPECT_EQ(index.found(), (Names{"new.example:443", "old.example:443"}));

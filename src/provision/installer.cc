@@ -21,27 +21,28 @@ bool is_pin(const json::value& value) {
 
 }  // namespace
 
-Task<Provided> Installer::install(std::shared_ptr<Workshop> workshop) {
-  if (workshop->abandoned) co_return refused(explain("cancelled", "nobody waited for it"));
-  if (auto refusal = workshop->admit()) co_return refused(std::move(*refusal));
-  std::optional<PackageTrouble> closed = co_await workshop->open(Workshop::Way::index);
-  if (closed) co_return refused(std::move(*closed));
-  std::optional<PackageTrouble> lost = co_await workshop->find_hosts();
-  if (lost) co_return refused(std::move(*lost));
-  json::object resolve = workshop->job("resolve");
-  resolve["pins"] = to_array(workshop->order.pins);
-  Workshop::Said said = co_await workshop->ask(std::move(resolve));
-  if (said.trouble) co_return refused(std::move(*said.trouble));
+Task<Result<Provided>> Installer::install(std::shared_ptr<InstallSession> installation) {
+  if (installation->abandoned) co_return explain("cancelled", "nobody waited for it");
+  Status admitted = co_await installation->admit();
+  if (!admitted) co_return std::move(admitted.error());
+  Status opened = co_await installation->open(InstallSession::Way::index);
+  if (!opened) co_return std::move(opened.error());
+  Status found = co_await installation->find_hosts();
+  if (!found) co_return std::move(found.error());
+  json::object resolve = installation->job("resolve");
+  resolve["pins"] = to_array(installation->order.pins);
+  Result<json::object> said = co_await installation->ask(std::move(resolve));
+  if (!said) co_return std::move(said.error());
   packages::Layer layer;
-  layer.shadows = said.done.contains("shadows") && said.done.at("shadows").is_bool() &&
-                  said.done.at("shadows").as_bool();
-  json::value pins = said.done.contains("pins") ? said.done.at("pins") : json::value(nullptr);
-  if (!pins.is_array()) co_return refused(explain("", "the installer spoke nonsense"));
+  layer.shadows =
+      said->contains("shadows") && said->at("shadows").is_bool() && said->at("shadows").as_bool();
+  json::value pins = said->contains("pins") ? said->at("pins") : json::value(nullptr);
+  if (!pins.is_array()) co_return explain("", "the installer's output is invalid");
   std::string resolved = inventories_.python() + (layer.shadows ? "\nshadows\n" : "\n");
   for (const json::value& pin : pins.as_array()) {
-    if (!is_pin(pin)) co_return refused(explain("", "the installer named no package"));
+    if (!is_pin(pin)) co_return explain("", "the installer named no package");
     const std::string name = text_of(pin.as_object(), "name");
-    if (auto refusal = forbidden(config_, name)) co_return refused(std::move(*refusal));
+    if (auto refusal = forbidden(config_, name)) co_return std::move(*refusal);
     layer.pins.push_back(name + "==" + text_of(pin.as_object(), "version"));
     resolved += json::serialize(pin) + "\n";
   }
@@ -49,39 +50,39 @@ Task<Provided> Installer::install(std::shared_ptr<Workshop> workshop) {
   if (layer.pins.empty()) co_return out;  // the image has it all
   // Code of packages may have run here, and may have chosen these very words: what it made is for those
   // who asked for the same and for nobody else.
-  layer.sdist = workshop->order.allow_sdist;
-  if (layer.sdist) resolved += "sdist\n" + workshop->order.wish + "\n";
+  layer.sdist = installation->order.allow_sdist;
+  if (layer.sdist) resolved += "sdist\n" + installation->order.wish + "\n";
   layer.id = sha256_hex(resolved);
   out.layer = layer.id;
   out.hold = layers_.hold(layer.id);
   if (layers_.find(layer.id) != nullptr) co_return out;
-  json::object install = workshop->job("install");
+  json::object install = installation->job("install");
   install["pins"] = std::move(pins);
-  Workshop::Said installed = co_await workshop->ask(std::move(install));
-  if (installed.trouble) co_return refused(std::move(*installed.trouble));
-  co_return co_await fill_layer(workshop, std::move(layer));
+  Result<json::object> installed = co_await installation->ask(std::move(install));
+  if (!installed) co_return std::move(installed.error());
+  co_return co_await fill_layer(installation, std::move(layer));
 }
 
-Task<Provided> Installer::fill_layer(std::shared_ptr<Workshop> workshop, packages::Layer layer) {
-  std::shared_ptr<session::Session> session = workshop->session();
-  if (!session || workshop->abandoned)
-    co_return refused(explain("cancelled", "nobody waited for it"));
+Task<Result<Provided>> Installer::fill_layer(std::shared_ptr<InstallSession> installation,
+                                             packages::Layer layer) {
+  std::shared_ptr<session::Session> session = installation->session();
+  if (!session || installation->abandoned) co_return explain("cancelled", "nobody waited for it");
   Result<packages::Layers::Draft> draft = layers_.begin();
   if (!draft)
-    co_return refused(
-        trouble("disk_full", draft.error().message, "make room on the server's disk", 507));
+    co_return package_error("disk_full", draft.error().message, "make room on the server\'s disk",
+                            Code::over_limit);
   packages::CopyLimits limits;
   limits.bytes = config_.layer_bytes;
   limits.files = config_.layer_files;
   Result<packages::Copied> copied = co_await packages::copy_tree(
-      registry_.keeper(), session->engine, "layer", draft->directory.get(), limits);
+      keeper_, session->keeper_id(), "layer", draft->directory.get(), limits);
   if (!copied) {
     layers_.discard(*draft);
     const Code code = copied.error().code;
-    co_return refused(explain(code == Code::over_limit         ? "too_big"
-                              : code == Code::invalid_argument ? "bad_package"
-                                                               : "",
-                              copied.error().message));
+    co_return explain(code == Code::over_limit         ? "too_big"
+                      : code == Code::invalid_argument ? "bad_package"
+                                                       : "",
+                      copied.error().message);
   }
   layer.bytes = copied->bytes;
   layer.files = copied->files;
@@ -93,8 +94,8 @@ Task<Provided> Installer::fill_layer(std::shared_ptr<Workshop> workshop, package
     co_return out;
   }
   if (Status s = layers_.commit(std::move(*draft), std::move(layer)); !s)
-    co_return refused(
-        trouble("disk_full", s.error().message, "make room on the server's disk", 507));
+    co_return package_error("disk_full", s.error().message, "make room on the server\'s disk",
+                            Code::over_limit);
   ++installations_;
   layers_.prune(config_.budget_bytes, registry_.layers_in_use());
   co_return out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From requirements to a package layer: uv resolves and unpacks them in a workshop whose only way out
+// From requirements to a package layer: uv resolves and unpacks them in a installation whose only way out
 // is the index, and the tree is copied out as data. Whatever fails leaves no part of a layer.
 //
 // Ownership: one per front. Threading: the front's one thread. It must outlive its callers.
@@ -9,27 +9,34 @@
 #include <memory>
 
 #include "packages/layers.h"
+#include "provision/install_session.h"
 #include "provision/inventories.h"
-#include "provision/package_wish.h"
-#include "provision/workshop.h"
+#include "provision/package_request.h"
 
 namespace vitrine::provision {
 
 class Installer {
  public:
-  Installer(session::Registry& registry, const packages::Config& config, packages::Layers& layers,
+  Installer(session::Registry& registry, backend::KeeperLink& keeper,
+            const packages::Config& config, packages::Layers& layers,
             const Inventories& inventories)
-      : registry_(registry), config_(config), layers_(layers), inventories_(inventories) {}
+      : registry_(registry),
+        keeper_(keeper),
+        config_(config),
+        layers_(layers),
+        inventories_(inventories) {}
 
-  // The workshop may be open afterwards: whoever made it closes it.
-  Task<Provided> install(std::shared_ptr<Workshop> workshop);
+  // The installation may be open afterwards: whoever made it closes it.
+  Task<Result<Provided>> install(std::shared_ptr<InstallSession> installation);
   // Layers made so far.
   std::uint64_t installations() const { return installations_; }
 
  private:
-  Task<Provided> fill_layer(std::shared_ptr<Workshop> workshop, packages::Layer layer);
+  Task<Result<Provided>> fill_layer(std::shared_ptr<InstallSession> installation,
+                                    packages::Layer layer);
 
   session::Registry& registry_;
+  backend::KeeperLink& keeper_;
   const packages::Config& config_;
   packages::Layers& layers_;
   const Inventories& inventories_;

@@ -25,43 +25,44 @@ packages::Inventory read_inventory(const json::object& said) {
   return inventory;
 }
 
-Task<std::optional<PackageTrouble>> Inventories::learn(std::string environment) {
-  if (known_.contains(environment)) co_return std::nullopt;
+Task<Status> Inventories::learn(std::string environment) {
+  if (known_.contains(environment)) co_return ok();
   const auto found = asked_.find(environment);
   std::shared_ptr<Question> question = found == asked_.end() ? nullptr : found->second;
   if (!question) {
-    WorkOrder order;
+    InstallJob order;
     order.environment = environment;
-    auto workshop =
-        std::make_shared<Workshop>(executor_, registry_, config_, index_, std::move(order));
-    workshop->latest = Clock::now() + kTime;
-    question = std::make_shared<Question>(executor_, std::move(workshop));
+    auto installation =
+        std::make_shared<InstallSession>(executor_, registry_, config_, index_, std::move(order));
+    installation->latest = Clock::now() + kTime;
+    question = std::make_shared<Question>(executor_, std::move(installation));
     asked_[environment] = question;
     // Detached, as an installation is: who asked may leave, and the session must end.
     spawn(executor_, ask(question), "inventory");
   }
   while (!question->answered) co_await question->changes.wait();
-  co_return question->trouble;
+  co_return question->done;
 }
 
 Task<void> Inventories::ask(std::shared_ptr<Question> question) {
-  Workshop& workshop = *question->workshop;
-  std::optional<PackageTrouble> trouble = co_await workshop.open(Workshop::Way::none);
-  if (!trouble) {
-    json::object job = workshop.job("inventory");
-    Workshop::Said said = co_await workshop.ask(std::move(job));
-    co_await workshop.close();
-    trouble = std::move(said.trouble);
-    if (!trouble) {
-      python_ = text_of(said.done, "python");
-      index_.set_default(text_of(said.done, "index"));
-      known_[workshop.order.environment] = read_inventory(said.done);
+  InstallSession& installation = *question->installation;
+  Status done = co_await installation.open(InstallSession::Way::none);
+  if (done) {
+    json::object job = installation.job("inventory");
+    Result<json::object> said = co_await installation.ask(std::move(job));
+    co_await installation.close();
+    if (said) {
+      python_ = text_of(*said, "python");
+      index_.set_default(text_of(*said, "index"));
+      known_[installation.order.environment] = read_inventory(*said);
+    } else {
+      done = std::move(said.error());
     }
   }
-  asked_.erase(workshop.order.environment);
-  question->trouble = std::move(trouble);
+  asked_.erase(installation.order.environment);
+  question->done = std::move(done);
   question->answered = true;
-  question->changes.tell();
+  question->changes.notify_all();
 }
 
 }  // namespace vitrine::provision

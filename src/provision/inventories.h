@@ -12,7 +12,7 @@
 #include <string>
 
 #include "packages/names.h"
-#include "provision/workshop.h"
+#include "provision/install_session.h"
 
 namespace vitrine::provision {
 
@@ -23,7 +23,7 @@ class Inventories {
       : executor_(std::move(executor)), registry_(registry), config_(config), index_(index) {}
 
   // None once of() has it.
-  Task<std::optional<PackageTrouble>> learn(std::string environment);
+  Task<Status> learn(std::string environment);
   const packages::Inventory& of(const std::string& environment) const {
     return known_.at(environment);
   }
@@ -32,12 +32,12 @@ class Inventories {
 
  private:
   struct Question {
-    Question(asio::any_io_executor executor, std::shared_ptr<Workshop> where)
-        : workshop(std::move(where)), changes(std::move(executor)) {}
-    std::shared_ptr<Workshop> workshop;
+    Question(asio::any_io_executor executor, std::shared_ptr<InstallSession> where)
+        : installation(std::move(where)), changes(std::move(executor)) {}
+    std::shared_ptr<InstallSession> installation;
     bool answered = false;
-    std::optional<PackageTrouble> trouble;
-    session::Changes changes;
+    Status done;
+    session::Condition changes;
   };
   Task<void> ask(std::shared_ptr<Question> question);
 

@@ -3,6 +3,8 @@
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "backend/spawn.h"
+
 namespace vitrine::provision {
 
 using namespace boost::asio::experimental::awaitable_operators;
@@ -13,7 +15,7 @@ class LivePackages::Turn {
       : live_(std::move(live)), session_(std::move(session)) {}
   ~Turn() {
     live_->adding.erase(session_);
-    if (!live_->orphaned) live_->changes.tell();
+    if (!live_->orphaned) live_->changes.notify_all();
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
@@ -23,22 +25,23 @@ class LivePackages::Turn {
   std::string session_;
 };
 
-Task<Provided> LivePackages::provide_for(std::shared_ptr<session::Session> session,
-                                         PackageWish wish, Provisioner::Progress progress,
-                                         std::shared_ptr<Turn>* turn) {
+Task<Result<Provided>> LivePackages::provide_for(std::shared_ptr<session::Session> session,
+                                                 PackageRequest wish,
+                                                 Provisioner::Progress progress,
+                                                 std::shared_ptr<Turn>* turn) {
   const std::shared_ptr<Live> live = live_;
   while (live->adding.contains(session->id)) co_await live->changes.wait();
   live->adding.insert(session->id);
   *turn = std::make_shared<Turn>(live, session->id);
-  wish.layer = session->spec.layer;
-  wish.environment = session->spec.environment;
-  wish.owner = session->spec.owner;
+  wish.layer = session->spec().layer;
+  wish.environment = session->spec().environment;
+  wish.owner = session->spec().owner;
   co_return co_await provisioner_.provide(std::move(wish), std::move(progress));
 }
 
-Task<std::optional<Provided>> LivePackages::provided_while_asked(
+Task<std::optional<Result<Provided>>> LivePackages::provided_while_asked(
     std::shared_ptr<session::Session> session, std::shared_ptr<session::Execution> execution,
-    std::shared_ptr<Asked> asked, PackageWish wish, std::shared_ptr<Turn>* turn) {
+    std::shared_ptr<Asked> asked, PackageRequest wish, std::shared_ptr<Turn>* turn) {
   const auto ended = [](std::shared_ptr<session::Execution> it) -> Task<bool> {
     co_await it->finished();
     co_return true;
@@ -54,13 +57,21 @@ Task<std::optional<Provided>> LivePackages::provided_while_asked(
   co_return std::move(std::get<0>(first));
 }
 
+Task<void> LivePackages::serve(session::PackageQuestions& questions) {
+  for (;;) {
+    session::PackageQuestion question = co_await questions.next();
+    spawn(executor_, answer(question.session, question.execution, std::move(question.packages)),
+          "packages on demand");
+  }
+}
+
 Task<void> LivePackages::answer(std::shared_ptr<session::Session> session,
                                 std::shared_ptr<session::Execution> execution,
                                 std::vector<std::string> packages) {
   const std::shared_ptr<Live> live = live_;
   if (const auto found = live->questions.find(execution); found != live->questions.end()) {
     found->second->newest = std::move(packages);
-    found->second->changes.tell();
+    found->second->changes.notify_all();
     co_return;
   }
   struct Question {
@@ -72,27 +83,32 @@ Task<void> LivePackages::answer(std::shared_ptr<session::Session> session,
   live->questions[execution] = asked;
   asked->newest = std::move(packages);
   while (asked->newest && !execution->is_finished()) {
-    PackageWish wish{.packages = std::move(*asked->newest)};
+    PackageRequest wish{.packages = std::move(*asked->newest)};
     asked->newest.reset();
-    wish.allow_sdist = session->spec.allow_sdist;  // its client's word, not its code's
+    wish.allow_sdist = session->spec().allow_sdist;  // its client's word, not its code's
     std::shared_ptr<Turn> turn;
-    std::optional<Provided> provided =
+    std::optional<Result<Provided>> answered =
         co_await provided_while_asked(session, execution, asked, std::move(wish), &turn);
-    if (!provided) continue;
-    if (!provided->trouble && provided->shadows)
-      provided->trouble =
-          trouble("conflict", "these packages need other versions than the image has",
-                  "create a session with them in `packages`");
-    if (!provided->trouble && !provided->layer.empty() && provided->layer != session->spec.layer) {
+    if (!answered) continue;
+    Result<Provided> provided = std::move(*answered);
+    if (provided && provided->shadows)
+      provided = package_error("conflict", "these packages need other versions than the image has",
+                               "create a session with them in `packages`");
+    if (provided && !provided->layer.empty() && provided->layer != session->spec().layer) {
       Status added = co_await registry_.add_layer(session, provided->layer);
-      if (!added) provided->trouble = trouble("install_failed", added.error().message, "try again");
+      if (!added) {
+        const Error why = provisioner_.explain_layer(provided->layer, std::move(added.error()));
+        provided = package_error("install_failed", why.message, "try again");
+      }
     }
     if (asked->newest) continue;  // nobody waits for this one
     wire::PackageReply reply;
-    if (const auto& why = provided->trouble)
-      reply = {.code = why->code, .detail = why->detail, .remedy = why->remedy};
-    else if (const packages::Layer* layer = provisioner_.layers().find(provided->layer))
+    if (!provided) {
+      const Error& why = provided.error();
+      reply = {.code = why.reason, .detail = why.message, .remedy = why.remedy};
+    } else if (const packages::Layer* layer = provisioner_.layers().find(provided->layer)) {
       reply.added = layer->pins;
+    }
     session->answer_packages(*execution, reply);
   }
 }

@@ -32,34 +32,37 @@ class LivePackages {
   // The right to add to a session, held until the layer is there: each covers the one before.
   class Turn;
   // Beside what the session has when its turn comes.
-  Task<Provided> provide_for(std::shared_ptr<session::Session> session, PackageWish wish,
-                             Provisioner::Progress progress, std::shared_ptr<Turn>* turn);
-  // Answers a worker that requests packages while its code runs. A newer request of the same execution
+  Task<Result<Provided>> provide_for(std::shared_ptr<session::Session> session, PackageRequest wish,
+                                     Provisioner::Progress progress, std::shared_ptr<Turn>* turn);
+  // Answers what session code asks for, for ever.
+  Task<void> serve(session::PackageQuestions& questions);
+
+ private:
+  // Answers a worker that asks for packages while its code runs: {"packages": [...]} or, when it
+  // has them, {"added": [...]}, or {"code", "detail", "remedy"}. A newer question of the same execution
   // takes the place of the one that it did not wait for; what has ended is not waited for either.
   Task<void> answer(std::shared_ptr<session::Session> session,
                     std::shared_ptr<session::Execution> execution,
                     std::vector<std::string> packages);
 
- private:
   // What waits for a live session; it may outlive this object when the server ends.
   struct Asked {
     explicit Asked(asio::any_io_executor executor) : changes(std::move(executor)) {}
     std::optional<std::vector<std::string>> newest;
-    session::Changes changes;
+    session::Condition changes;
   };
   struct Live {
     explicit Live(asio::any_io_executor executor) : changes(std::move(executor)) {}
     std::set<std::string> adding;  // sessions whose turn somebody has
     std::map<std::shared_ptr<session::Execution>, std::shared_ptr<Asked>> questions;
     bool orphaned = false;
-    session::Changes changes;
+    session::Condition changes;
   };
 
   // None if the execution ended, or asked for something else, before it was there.
-  Task<std::optional<Provided>> provided_while_asked(std::shared_ptr<session::Session> session,
-                                                     std::shared_ptr<session::Execution> execution,
-                                                     std::shared_ptr<Asked> asked, PackageWish wish,
-                                                     std::shared_ptr<Turn>* turn);
+  Task<std::optional<Result<Provided>>> provided_while_asked(
+      std::shared_ptr<session::Session> session, std::shared_ptr<session::Execution> execution,
+      std::shared_ptr<Asked> asked, PackageRequest wish, std::shared_ptr<Turn>* turn);
 
   asio::any_io_executor executor_;
   session::Registry& registry_;

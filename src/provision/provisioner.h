@@ -16,35 +16,34 @@
 
 #include "packages/config.h"
 #include "packages/layers.h"
+#include "provision/fair_queue.h"
 #include "provision/index_access.h"
 #include "provision/installer.h"
 #include "provision/inventories.h"
-#include "provision/package_wish.h"
-#include "provision/turns.h"
-#include "session/changes.h"
+#include "provision/package_request.h"
+#include "session/condition.h"
 #include "session/registry.h"
 
 namespace vitrine::provision {
-
-// Modules and requirement strings as ADDITIONAL_IMPORTS and OpenEnv's clients mix them.
-void add_imports(const std::vector<std::string>& names, session::SessionSpec& spec);
 
 class Provisioner {
  public:
   using Progress = std::function<void(const std::string& text)>;
 
-  Provisioner(asio::any_io_executor executor, session::Registry& registry, packages::Config config,
+  Provisioner(asio::any_io_executor executor, session::Registry& registry,
+              session::Accounts& accounts, backend::KeeperLink& keeper, packages::Config config,
               packages::Layers layers);
 
   ~Provisioner();
   Provisioner(const Provisioner&) = delete;
   Provisioner& operator=(const Provisioner&) = delete;
 
-  Task<Provided> provide(PackageWish wish, Progress progress);
+  Task<Result<Provided>> provide(PackageRequest wish, Progress progress);
   // For callers that can wait only so long, and show nothing meanwhile: `unavailable` while it goes on.
-  Task<Status> provide_in_time(session::SessionSpec* spec, std::chrono::milliseconds patience);
-  // Puts what was provided into the spec of a session that is to be made.
-  static void apply(const Provided& provided, session::SessionSpec& spec);
+  Task<Result<Provided>> provide_within(PackageRequest wish, std::chrono::milliseconds patience);
+  // Of a layer that a session could not get. One whose files are gone is forgotten, so that whoever asks
+  // next has it installed again.
+  Error explain_layer(const std::string& layer, Error error);
 
   const packages::Config& config() const { return config_; }
   packages::Layers& layers() { return layers_; }
@@ -54,30 +53,32 @@ class Provisioner {
 
  private:
   // An installation on its way, and those who wait for it.
-  struct Flight {
-    std::shared_ptr<Workshop> workshop;
+  struct PendingInstall {
+    std::shared_ptr<InstallSession> installation;
     std::string owner;
-    Turns::Ticket turn;  // of those that install at once
-    std::optional<Provided> result;
+    FairQueue::Ticket turn;  // of those that install at once
+    std::optional<Result<Provided>> result;
     int waiting = 0;
     bool orphaned = false;  // the provisioner is gone: the server ends
   };
 
-  Task<std::optional<PackageTrouble>> read_names(const PackageWish& wish, Provided& out,
-                                                 std::vector<std::string>& requirements);
-  Task<void> fly(std::string key, std::shared_ptr<Flight> flight);
-  std::string wish_key(const std::vector<std::string>& requirements, const PackageWish& wish) const;
+  Task<Status> read_names(const PackageRequest& wish, Provided& out,
+                          std::vector<std::string>& requirements);
+  Task<void> run_install(std::string key, std::shared_ptr<PendingInstall> pending);
+  std::string request_key(const std::vector<std::string>& requirements,
+                          const PackageRequest& wish) const;
 
   asio::any_io_executor executor_;
   session::Registry& registry_;
+  session::Accounts& accounts_;
   packages::Config config_;
   packages::Layers layers_;
   IndexAccess index_;
   Inventories inventories_;
   Installer installer_;
-  std::unordered_map<std::string, std::shared_ptr<Flight>> flights_;  // by wish_key()
-  Turns turns_;
-  session::Changes landed_;  // turns may have changed
+  std::unordered_map<std::string, std::shared_ptr<PendingInstall>> pending_;  // by request_key()
+  FairQueue turns_;
+  session::Condition changed_;  // turns may have changed
 };
 
 }  // namespace vitrine::provision

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/turns.h"
+#include "provision/fair_queue.h"
 
 #include <gtest/gtest.h>
 
 namespace vitrine::provision {
 namespace {
 
-TEST(Turns, AreAsManyAsThereAre) {
-  Turns turns(2);
+TEST(FairQueue, AreAsManyAsThereAre) {
+  FairQueue turns(2);
 
-  Turns::Ticket first = turns.ask("a");
-  const Turns::Ticket second = turns.ask("a");
-  const Turns::Ticket third = turns.ask("a");
+  FairQueue::Ticket first = turns.ask("a");
+  const FairQueue::Ticket second = turns.ask("a");
+  const FairQueue::Ticket third = turns.ask("a");
 
   EXPECT_TRUE(first.is_called());
   EXPECT_TRUE(second.is_called());
@@ -21,11 +21,11 @@ TEST(Turns, AreAsManyAsThereAre) {
   EXPECT_FALSE(first.is_called());
 }
 
-TEST(Turns, OfOneOwnerComeInTheOrderOfAsking) {
-  Turns turns(1);
-  Turns::Ticket first = turns.ask("a");
-  Turns::Ticket second = turns.ask("a");
-  const Turns::Ticket third = turns.ask("a");
+TEST(FairQueue, OfOneOwnerComeInTheOrderOfAsking) {
+  FairQueue turns(1);
+  FairQueue::Ticket first = turns.ask("a");
+  FairQueue::Ticket second = turns.ask("a");
+  const FairQueue::Ticket third = turns.ask("a");
 
   first.leave();
 
@@ -33,11 +33,11 @@ TEST(Turns, OfOneOwnerComeInTheOrderOfAsking) {
   EXPECT_FALSE(third.is_called());
 }
 
-TEST(Turns, OfOneWhoAsksForManyKeepNobodyElseWaiting) {
-  Turns turns(2);
-  std::vector<Turns::Ticket> many;
+TEST(FairQueue, OfOneWhoAsksForManyKeepNobodyElseWaiting) {
+  FairQueue turns(2);
+  std::vector<FairQueue::Ticket> many;
   for (int i = 0; i < 50; ++i) many.push_back(turns.ask("greedy"));
-  const Turns::Ticket other = turns.ask("other");
+  const FairQueue::Ticket other = turns.ask("other");
 
   many[0].leave();
 
@@ -45,10 +45,10 @@ TEST(Turns, OfOneWhoAsksForManyKeepNobodyElseWaiting) {
   EXPECT_FALSE(many[2].is_called());
 }
 
-TEST(Turns, GoRoundAmongOwnersWhoAllWait) {
-  Turns turns(1);
-  std::vector<std::pair<char, Turns::Ticket>> waiting;
-  Turns::Ticket now = turns.ask("x");
+TEST(FairQueue, GoRoundAmongOwnersWhoAllWait) {
+  FairQueue turns(1);
+  std::vector<std::pair<char, FairQueue::Ticket>> waiting;
+  FairQueue::Ticket now = turns.ask("x");
   for (const char owner : std::string("aaabbc"))
     waiting.emplace_back(owner, turns.ask(std::string(1, owner)));
 
@@ -66,14 +66,14 @@ TEST(Turns, GoRoundAmongOwnersWhoAllWait) {
   EXPECT_EQ(order, "abcaba");
 }
 
-TEST(Turns, OfAPatientOwnerComeThoughNewOnesArriveAllTheTime) {
-  Turns turns(1);
-  Turns::Ticket now = turns.ask("a");
-  const Turns::Ticket second = turns.ask("a");
-  Turns::Ticket next = turns.ask("new 0");
+TEST(FairQueue, OfAPatientOwnerComeThoughNewOnesArriveAllTheTime) {
+  FairQueue turns(1);
+  FairQueue::Ticket now = turns.ask("a");
+  const FairQueue::Ticket second = turns.ask("a");
+  FairQueue::Ticket next = turns.ask("new 0");
   int passed = 0;
   while (!second.is_called() && passed < 10) {
-    Turns::Ticket newest = turns.ask("new " + std::to_string(++passed));
+    FairQueue::Ticket newest = turns.ask("new " + std::to_string(++passed));
     now = std::move(next);
     next = std::move(newest);
   }
@@ -81,11 +81,11 @@ TEST(Turns, OfAPatientOwnerComeThoughNewOnesArriveAllTheTime) {
   EXPECT_EQ(passed, 3) << "only the two that were there at the end of its first turn come before";
 }
 
-TEST(Turns, OfWhoGivesUpWaitingGoToTheNext) {
-  Turns turns(1);
-  Turns::Ticket first = turns.ask("a");
-  Turns::Ticket gone = turns.ask("b");
-  const Turns::Ticket last = turns.ask("c");
+TEST(FairQueue, OfWhoGivesUpWaitingGoToTheNext) {
+  FairQueue turns(1);
+  FairQueue::Ticket first = turns.ask("a");
+  FairQueue::Ticket gone = turns.ask("b");
+  const FairQueue::Ticket last = turns.ask("c");
 
   gone.leave();
   EXPECT_FALSE(last.is_called());
@@ -94,9 +94,9 @@ TEST(Turns, OfWhoGivesUpWaitingGoToTheNext) {
   EXPECT_TRUE(last.is_called());
 }
 
-TEST(Turns, OfWhatTwoWantComeWhenTheFirstOfThemsWould) {
-  Turns turns(1);
-  std::vector<Turns::Ticket> many;
+TEST(FairQueue, OfWhatTwoWantComeWhenTheFirstOfThemsWould) {
+  FairQueue turns(1);
+  std::vector<FairQueue::Ticket> many;
   for (int i = 0; i < 50; ++i) many.push_back(turns.ask("greedy"));
   many[40].join("other");
   many[40].join("other");
@@ -107,10 +107,10 @@ TEST(Turns, OfWhatTwoWantComeWhenTheFirstOfThemsWould) {
   EXPECT_FALSE(many[1].is_called());
 }
 
-TEST(Turns, MayBeOutlivedByTickets) {
-  auto turns = std::make_unique<Turns>(1);
-  const Turns::Ticket first = turns->ask("a");
-  const Turns::Ticket second = turns->ask("b");
+TEST(FairQueue, MayBeOutlivedByTickets) {
+  auto turns = std::make_unique<FairQueue>(1);
+  const FairQueue::Ticket first = turns->ask("a");
+  const FairQueue::Ticket second = turns->ask("b");
 
   turns.reset();
 

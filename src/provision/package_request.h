@@ -3,17 +3,14 @@
 // provisioner and the installer. A Provided holds its layer, so that nobody removes it meanwhile.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "packages/layers.h"
-#include "provision/package_trouble.h"
 
 namespace vitrine::provision {
 
-struct PackageWish {
+struct PackageRequest {
   std::vector<std::string> packages;  // requirement strings
   std::vector<std::string> imports;   // module names
   bool allow_sdist = false;
@@ -24,19 +21,15 @@ struct PackageWish {
   bool empty() const { return packages.empty() && imports.empty(); }
 };
 
+// Modules and requirement strings as ADDITIONAL_IMPORTS and OpenEnv's clients mix them.
+void add_imports(const std::vector<std::string>& names, PackageRequest& wish);
+
 struct Provided {
-  std::optional<PackageTrouble> trouble = {};
   std::string layer = {};  // "" = the image has all of it
   bool shadows = false;    // the layer comes before the image: the session must be a bare one
   packages::Layers::Hold hold = {};  // keep it until the session has the layer
   std::vector<std::string> notes = {};
   std::vector<std::string> modules = {};  // the imports, corrected
 };
-
-inline Provided refused(PackageTrouble why) {
-  Provided out;
-  out.trouble = std::move(why);
-  return out;
-}
 
 }  // namespace vitrine::provision

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns at what only so many may do at once, fair between owners: who has fewest comes first; among
+// FairQueue at what only so many may do at once, fair between owners: who has fewest comes first; among
 // equals the one whose arrival, or end of a turn, is longest ago; of one owner in the order of asking. One
 // who asks for fifty things keeps nobody waiting but itself.
 //
@@ -18,13 +18,13 @@
 
 namespace vitrine::provision {
 
-class Turns {
+class FairQueue {
   struct State;
 
  public:
-  explicit Turns(std::size_t most) : state_(std::make_shared<State>()) { state_->most = most; }
+  explicit FairQueue(std::size_t most) : state_(std::make_shared<State>()) { state_->most = most; }
 
-  // A place among those who wait, and then the turn itself; both end with it. It may outlive Turns.
+  // A place among those who wait, and then the turn itself; both end with it. It may outlive FairQueue.
   class Ticket {
    public:
     Ticket() = default;

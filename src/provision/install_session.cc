@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/workshop.h"
+#include "provision/install_session.h"
 
 #include <algorithm>
 #include <set>
@@ -30,14 +30,14 @@ json::array to_array(const std::vector<std::string>& list) {
   return out;
 }
 
-std::optional<PackageTrouble> Workshop::admit() {
-  Result<IndexAccess::Pass> pass = index_.admit();
-  if (!pass) return explain("offline", pass.error().message);
+Task<Status> InstallSession::admit() {
+  Result<IndexAccess::Pass> pass = co_await index_.admit();
+  if (!pass) co_return explain("offline", pass.error().message);
   pass_ = std::move(*pass);
-  return std::nullopt;
+  co_return ok();
 }
 
-Task<std::optional<PackageTrouble>> Workshop::open(Way way) {
+Task<Status> InstallSession::open(Way way) {
   session::SessionSpec spec;
   spec.name = "packages";
   spec.variant = Variant::bare;
@@ -63,44 +63,45 @@ Task<std::optional<PackageTrouble>> Workshop::open(Way way) {
   if (!made && made.error().code != Code::unavailable && made.error().code != Code::over_limit)
     co_return explain("offline", made.error().message);
   if (!made)
-    co_return busy("there is no room to install packages: " + made.error().message,
-                   "try again later");
+    co_return no_room("there is no capacity to install packages: " + made.error().message,
+                      "try again later");
   session_ = std::move(*made);
-  ++session_->attached;
-  co_return std::nullopt;
+  attached_ = session_->attach();
+  co_return ok();
 }
 
-Task<void> Workshop::close() {
+Task<void> InstallSession::close() {
   std::shared_ptr<session::Session> session = std::exchange(session_, nullptr);
+  attached_ = {};
   if (!session) co_return;
   (void)co_await registry_.end(session);
 }
 
-Task<std::optional<PackageTrouble>> Workshop::find_hosts() {
+Task<Status> InstallSession::find_hosts() {
   const std::vector<std::string> known = index_.hosts();
-  if (pass_.urls.empty()) co_return std::nullopt;
+  if (pass_.urls.empty()) co_return ok();
   json::object asked = job("hosts");
-  Said said = co_await ask(std::move(asked));
-  if (said.trouble) co_return std::move(said.trouble);
+  Result<json::object> said = co_await ask(std::move(asked));
+  if (!said) co_return std::move(said.error());
   std::set<std::string> hosts;
-  if (const json::value* list = said.done.if_contains("hosts"); list && list->is_array())
+  if (const json::value* list = said->if_contains("hosts"); list && list->is_array())
     for (const json::value& one : list->as_array())
       if (one.is_string() && hosts.size() < kMaxHosts)
         if (std::string host(one.as_string()); parse_network_rule(host))
           hosts.insert(std::move(host));
-  if (hosts.empty()) co_return std::nullopt;  // a package that is not there: uv will tell
+  if (hosts.empty()) co_return ok();  // a package that is not there: uv will tell
   for (const std::string& host : known) hosts.erase(host);
   hosts.erase("127.0.0.1:" + std::to_string(index_.gate_port()));
   const std::vector<std::string> before = hosts_;  // that its session reaches already
   hosts_.assign(hosts.begin(), hosts.end());
   for (const std::string& host : before) hosts.erase(host);
   index_.remember(hosts);
-  if (hosts.empty()) co_return std::nullopt;
+  if (hosts.empty()) co_return ok();
   co_await close();
   co_return co_await open(Way::index);
 }
 
-json::object Workshop::job(const char* action) const {
+json::object InstallSession::job(const char* action) const {
   json::object out{{"action", action},
                    {"requirements", to_array(order.requirements)},
                    {"allow_sdist", order.allow_sdist},
@@ -114,28 +115,26 @@ json::object Workshop::job(const char* action) const {
   return out;
 }
 
-bool Workshop::take(const std::string& line, Said& said) {
+void InstallSession::take(const std::string& line, Said& said) {
   boost::system::error_code failed;
   json::value parsed = json::parse(line, failed);
   json::object* message = failed ? nullptr : parsed.if_object();
-  if (message == nullptr) return false;
+  if (message == nullptr) return;
   if (message->contains("progress") && progress.size() < kMaxProgress) {
     const std::string text = index_.without_gate(text_of(*message, "progress"));
     progress.push_back(packages::quoted(text));
     std::string& shown = progress.back();
     shown = shown.substr(1, shown.size() - 2);
-    changes.tell();
+    changes.notify_all();
   }
   if (json::value* why = message->if_contains("failed"); why && why->is_object())
-    said.trouble = explain(text_of(why->as_object(), "code"),
-                           index_.without_gate(text_of(why->as_object(), "detail")));
+    said.failed = explain(text_of(why->as_object(), "code"),
+                          index_.without_gate(text_of(why->as_object(), "detail")));
   json::value* result = message->if_contains("done");
-  if (result == nullptr || !result->is_object()) return false;
-  said.done = result->as_object();
-  return true;
+  if (result != nullptr && result->is_object()) said.done = result->as_object();
 }
 
-Task<Workshop::Said> Workshop::ask(json::object job) {
+Task<Result<json::object>> InstallSession::ask(json::object job) {
   Said said;
   ExecRequest request;
   request.code = "from vitrine_runtime import installer; installer.main()";
@@ -144,19 +143,12 @@ Task<Workshop::Said> Workshop::ask(json::object job) {
       std::max(std::chrono::milliseconds(100),
                std::chrono::duration_cast<std::chrono::milliseconds>(latest - Clock::now()));
   std::shared_ptr<session::Session> session = session_;
-  if (!session || abandoned) {
-    said.trouble = explain("cancelled", "nobody waited for it");
-    co_return said;
-  }
+  if (!session || abandoned) co_return explain("cancelled", "nobody waited for it");
   Result<std::shared_ptr<session::Execution>> started = session->execute(std::move(request));
-  if (!started) {
-    said.trouble = explain("cancelled", started.error().message);
-    co_return said;
-  }
+  if (!started) co_return explain("cancelled", started.error().message);
   std::shared_ptr<session::Execution> execution = *started;
   std::string line;
   session::EventLog::Reader reader(execution->events());
-  bool done = false;
   for (;;) {
     std::optional<session::Event> event = co_await reader.next();
     if (!event) break;
@@ -167,30 +159,31 @@ Task<Workshop::Said> Workshop::ask(json::object job) {
         line += c;
         continue;
       }
-      done = take(line, said) || done;
+      take(line, said);
       line.clear();
     }
   }
   co_await execution->finished();
   const ExecRecord& record = execution->record;
-  if (said.trouble && said.trouble->code == "offline" && record.network)
+  if (said.failed && said.failed->reason == "offline" && record.network)
     for (const NetworkEntry& entry : *record.network)
       if (entry.decision != NetworkDecision::allowed) {  // the proxy knows better why
-        said.trouble->detail = "the index cannot be reached: " + entry.reason;
+        said.failed->message = "the index cannot be reached: " + entry.reason;
         if (entry.decision == NetworkDecision::refused)
-          said.trouble->remedy = "the operator may allow its network with --egress-allow-private";
+          said.failed->remedy = "the operator may allow its network with --egress-allow-private";
         break;
       }
   if (record.outcome == Outcome::timeout)
-    said.trouble = explain("install_timeout", "the installation took longer than " +
-                                                  std::to_string(config_.time.count()) + " s");
-  else if (record.outcome == Outcome::oom)
-    said.trouble = explain("too_big", "unpacking the packages took more memory than there is");
-  else if (record.outcome != Outcome::ok)
-    said.trouble = explain(abandoned ? "cancelled" : "",
-                           "the installer ended as " + std::string(to_string(record.outcome)));
-  else if (!done && !said.trouble) said.trouble = explain("", "the installer said nothing");
-  co_return said;
+    co_return explain("install_timeout", "the installation took longer than " +
+                                             std::to_string(config_.time.count()) + " s");
+  if (record.outcome == Outcome::oom)
+    co_return explain("too_big", "unpacking the packages needs more memory than the limit");
+  if (record.outcome != Outcome::ok)
+    co_return explain(abandoned ? "cancelled" : "",
+                      "the installer ended as " + std::string(to_string(record.outcome)));
+  if (said.failed) co_return std::move(*said.failed);
+  if (!said.done) co_return explain("", "the installer sent no result");
+  co_return std::move(*said.done);
 }
 
 }  // namespace vitrine::provision
