@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the native API answers, and which route takes and answers what.
+// What the native API answers, and which of its routes takes and answers what.
 #include <algorithm>
 #include <array>
 
@@ -83,7 +83,7 @@ const Schema kSessionView{
                id("isolation", ""), id("policy", ""), id("created_at", "RFC 3339"),
                required(object("limits", &kLimitsView, "", "")),
                required(object("display", &kDisplayView, "", "")),
-               strings("notes", "remarks for whoever uses it"),
+               strings("notes", "remarks about the session"),
                object("network", &kNetworkView, "", "if it was given"),
                text("environment", 0, "", "if it was given"),
                whole("seed", 0, 0, "", "if it was given"),
@@ -104,7 +104,7 @@ const Schema kExecution{
         required(choice("outcome", kOutcomes, "", "[outcomes.md](outcomes.md)")),
         count("exit_code", ""),
         id("stdout",
-           "bytes that are no UTF-8 become U+FFFD; head and tail with a line `... N bytes left out "
+           "invalid UTF-8 becomes U+FFFD; head and tail with a line `... N bytes left out "
            "...` between them where it was longer than `output_kb`"),
         id("stderr", "as stdout"),
         required(object("truncated", &kTruncated, "", "whether output was left out")),
@@ -113,12 +113,12 @@ const Schema kExecution{
                       "`display()`, figures. Text types are strings, `*json` types are JSON, "
                       "everything else is base64")),
         nullable(object("error", &kExecError, "", "the exception")),
-        yes_or_no("state_kept", "whether the variables are still there"),
+        yes_or_no("state_kept", "whether the variables still exist"),
         optional_nullable(text("screenshot", 0, "",
                                "base64 PNG; null if none could be taken; only with "
                                "`capture_screenshot`")),
         list("frames", &kFrame, "only with `capture`, and not in the history"),
-        strings("notes", "remarks for whoever wrote the code; at most 64"),
+        strings("notes", "remarks about the execution; at most 64"),
         required(object("usage", &kUsage, "", "0 where the host does not measure")),
         list("network", &kNetworkEntry,
              "only of sessions with a `network`: each connection that was requested"),
@@ -165,6 +165,15 @@ const Schema kRecordingView{
 const Schema kRecordingList{.name = "RecordingList",
                             .kind = kAnswer,
                             .fields = {required(list("recordings", &kRecordingView, ""))}};
+
+// Of the sandbox VM's /record.
+const Schema kRecordAnswer{
+    .name = "RecordAnswer", .kind = kAnswer, .fields = [] {
+      std::vector<Field> fields = kRecordingView.fields;
+      fields.push_back(required(choice("status", {"recording", "stopped"}, "", "")));
+      fields.push_back(id("screen_recording_file", "where it can be downloaded"));
+      return fields;
+    }()};
 
 const Schema kStoredFile{
     .name = "StoredFile", .kind = kAnswer, .fields = {id("path", ""), count("size", "bytes")}};
@@ -225,6 +234,7 @@ const Schema kEnvironment{.name = "Environment",
                           .kind = kAnswer,
                           .fields = {id("name", ""), texts("variants", 0, 0, 0, ""),
                                      texts("preload", 0, 0, 0, "modules that are imported")}};
+const Schema kHealth{.name = "Health", .kind = kAnswer, .fields = {id("status", "`healthy`")}};
 const Schema kEgress{
     .name = "Egress", .kind = kAnswer, .fields = {yes_or_no("on", ""), count("proxies", "")}};
 
@@ -249,6 +259,10 @@ const Schema kWindows{
     .kind = kAnswer,
     .fields = {required(list("windows", &kWindow, "from the top down")), yes_or_no("more", ""),
                strings("notes", ""), required(object("display", &kScreenState, "", ""))}};
+const Schema kIsolationOffer{
+    .name = "IsolationOffer",
+    .kind = kAnswer,
+    .fields = {id("name", ""), strings("capabilities", "what sessions in it can have")}};
 const Schema kInfo{
     .name = "Info",
     .kind = kAnswer,
@@ -257,6 +271,7 @@ const Schema kInfo{
                required(object("limits", &kLimitsView, "", "the defaults")),
                object("processes", &kProcesses, "", ""), text("python", 0, "", ""),
                object("isolation", &kIsolation, "", ""),
+               list("isolations", &kIsolationOffer, "what sessions can name as `isolation`"),
                whole("capacity", 0, 0, "", "sessions that may exist at once"),
                object("egress", &kEgress, "", ""), object("pools", &kPools, "", ""),
                list("zygotes", &kZygote, ""), list("environments", &kEnvironment, "")}};
@@ -267,9 +282,14 @@ const Schema kProblem{
                id("code", "snake_case, stable: branch on it"), id("detail", "what is wrong"),
                id("remedy", "what to do next, for people and models")}};
 
-std::span<const Operation> operations() {
+namespace {
+
+std::span<const Operation> native_operations() {
   using http::verb;
   static const std::array kOperations{
+      Operation{verb::get, "/health", nullptr, 200, &kHealth},
+      Operation{verb::get, "/metrics", nullptr, 200, nullptr, "text/plain"},
+      Operation{verb::get, "/openapi.json", nullptr, 200, nullptr},
       Operation{verb::post, "/v1/sessions", &kSession, 201, &kSessionView},
       Operation{verb::get, "/v1/sessions", nullptr, 200, &kSessionPage},
       Operation{verb::get, "/v1/sessions/{id}", nullptr, 200, &kSessionView},
@@ -293,17 +313,37 @@ std::span<const Operation> operations() {
       Operation{verb::put, "/v1/sessions/{id}/files/{path...}", nullptr, 201, &kStoredFile},
       Operation{verb::delete_, "/v1/sessions/{id}/files/{path...}", nullptr, 204, nullptr, ""},
       Operation{verb::get, "/v1/sessions/{id}/screenshot", nullptr, 200, nullptr, "image/png"},
+      Operation{verb::get, "/v1/sessions/{id}/screenshot", nullptr, 200, nullptr, "image/jpeg"},
+      Operation{verb::get, "/v1/sessions/{id}/screenshot", nullptr, 200, nullptr, "image/webp"},
       Operation{verb::get, "/v1/sessions/{id}/windows", nullptr, 200, &kWindows},
       Operation{verb::post, "/v1/sessions/{id}/input", &kInput, 204, nullptr, ""},
       Operation{verb::post, "/v1/sessions/{id}/recordings", &kRecording, 201, &kRecordingView},
       Operation{verb::get, "/v1/sessions/{id}/recordings", nullptr, 200, &kRecordingList},
       Operation{verb::get, "/v1/sessions/{id}/recordings/{recording}", nullptr, 200, nullptr,
                 "video/mp4"},
+      Operation{verb::get, "/v1/sessions/{id}/recordings/{recording}", nullptr, 200, nullptr,
+                "video/webm"},
+      Operation{verb::get, "/v1/sessions/{id}/recordings/{recording}", nullptr, 200, nullptr,
+                "image/gif"},
+      Operation{verb::get, "/v1/sessions/{id}/recordings/{recording}", nullptr, 200, nullptr,
+                "image/apng"},
       Operation{verb::post, "/v1/sessions/{id}/recordings/{recording}/stop", nullptr, 200,
                 &kRecordingView},
       Operation{verb::delete_, "/v1/sessions/{id}/recordings/{recording}", nullptr, 204, nullptr,
                 ""}};
   return kOperations;
+}
+
+}  // namespace
+
+std::span<const Operation> operations() {
+  static const std::vector<Operation> kAll = [] {
+    std::vector<Operation> all;
+    for (const auto& some : {native_operations(), operations_of_protocols()})
+      all.insert(all.end(), some.begin(), some.end());
+    return all;
+  }();
+  return kAll;
 }
 
 std::span<const Schema* const> all_schemas() {

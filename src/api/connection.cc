@@ -12,8 +12,8 @@
 #include "api/problem.h"
 #include "api/target.h"
 #include "api/websocket_stream.h"
-#include "backend/spawn.h"
 #include "base/log.h"
+#include "service/async.h"
 
 namespace vitrine::api {
 
@@ -51,18 +51,24 @@ Task<bool> Connection::read_header() {
   parser_.emplace();
   parser_->header_limit(kMaxHeader);
   parser_->body_limit(boost::none);
+  error_code failed = http::error::need_more;
   // A new connection must speak soon; one that is kept may be silent for longer.
   if (buffer_.size() == 0) {
     stream_.expires_after(kIdleTime);
-    error_code failed;
+    error_code lost;
     const auto space = buffer_.prepare(kPart);
-    const std::size_t got = co_await stream_.async_read_some(space, token_of(failed));
-    if (failed) co_return false;
+    const std::size_t got = co_await stream_.async_read_some(space, token_of(lost));
+    if (lost) co_return false;
     buffer_.commit(got);
+    // Most headers come in one piece. One that came with the request before it is read below, where
+    // other connections have their turn.
+    parse_received(failed);
   }
-  stream_.expires_after(kHeaderTime);
-  error_code failed;
-  co_await http::async_read_header(stream_, buffer_, *parser_, token_of(failed));
+  if (failed == http::error::need_more) {
+    stream_.expires_after(kHeaderTime);
+    failed = {};
+    co_await http::async_read_header(stream_, buffer_, *parser_, token_of(failed));
+  }
   if (!failed) co_return true;
   if (failed == http::error::end_of_stream || failed == beast::error::timeout) co_return false;
   method = http::verb::unknown;
@@ -119,7 +125,7 @@ Task<void> Connection::answer() {
     if (!match.allowed.empty())
       problem = Problem{.status = http::status::method_not_allowed,
                         .code = "method_not_allowed",
-                        .detail = "this address does not take that method",
+                        .detail = "this route does not support that method",
                         .remedy = "use " + names_of(match.allowed) + "; see /openapi.json",
                         .headers = {{"Allow", names_of(match.allowed)}}};
   }
@@ -139,8 +145,8 @@ Task<void> Connection::answer() {
     }
     if (!responded())
       co_await api::respond(*this, make_problem(http::status::internal_server_error, "internal",
-                                                "the server made a mistake",
-                                                "try again; the server's log says more"));
+                                                "an internal error of the server",
+                                                "try again; the server's log has the details"));
   }
   if (websocket_) {
     websocket_->begin_close(WebSocket::Close::normal, "");
@@ -163,6 +169,7 @@ Task<void> Connection::answer() {
 Task<void> Connection::run() {
   error_code ignored;
   stream_.socket().set_option(tcp::no_delay(true), ignored);
+  stream_.socket().non_blocking(true, ignored);
   while (alive_ && co_await read_header()) {
     co_await answer();
     if (!keep_) break;
@@ -180,11 +187,16 @@ Task<void> Connection::linger() {
     total += co_await stream_.async_read_some(asio::buffer(block), token_of(failed));
 }
 
+void Connection::parse_received(error_code& failed) {
+  failed = http::error::need_more;
+  if (buffer_.size() > 0) buffer_.consume(parser_->put(buffer_.data(), failed));
+}
+
 Task<Result<std::string>> Connection::body_part() {
   if (parser_->is_done()) co_return std::string();
   if (std::exchange(waits_for_continue_, false) && !co_await send("HTTP/1.1 100 Continue\r\n\r\n"))
     co_return Error{.code = Code::unavailable,
-                    .message = "the client left",
+                    .message = "the client disconnected",
                     .remedy = "send the request again"};
   if (body_bytes_ == 0) body_began_ = std::chrono::steady_clock::now();
   for (;;) {
@@ -194,10 +206,14 @@ Task<Result<std::string>> Connection::body_part() {
     auto& body = parser_->get().body();
     body.data = part.data();
     body.size = part.size();
-    const auto paced = body_began_ + kBodyTime + std::chrono::seconds(body_bytes_ / kBodyRate);
-    stream_.expires_at(std::min(std::chrono::steady_clock::now() + kBodyTime, paced));
     error_code failed;
-    co_await http::async_read_some(stream_, buffer_, *parser_, token_of(failed));
+    parse_received(failed);  // a short body comes with its header
+    if (failed == http::error::need_more) {
+      const auto paced = body_began_ + kBodyTime + std::chrono::seconds(body_bytes_ / kBodyRate);
+      stream_.expires_at(std::min(std::chrono::steady_clock::now() + kBodyTime, paced));
+      failed = {};
+      co_await http::async_read_some(stream_, buffer_, *parser_, token_of(failed));
+    }
     if (failed == http::error::need_buffer) failed = {};
     if (failed) {
       keep_ = false;
@@ -235,7 +251,9 @@ Task<Result<std::string>> Connection::body(std::size_t limit) {
     if (!part) co_return std::move(part.error());
     if (part->empty()) co_return whole;
     if (whole.size() + part->size() > limit) co_return too_large();
-    whole += *part;
+    if (whole.empty()) whole = std::move(*part);
+    else whole += *part;
+    if (parser_->is_done()) co_return whole;
   }
 }
 
@@ -274,7 +292,12 @@ Task<void> Connection::respond(http::status status, std::string_view type, std::
     out += "Content-Length: " + std::to_string(body.size()) + "\r\n";
   out += "\r\n";
   if (!head_) out += body;
-  complete_ = co_await send(out);
+  // The socket takes most answers at once; the rest waits for the client.
+  std::string_view rest = out;
+  error_code full;
+  if (stream_.socket().non_blocking())
+    rest.remove_prefix(stream_.socket().write_some(asio::buffer(rest), full));
+  complete_ = rest.empty() || co_await send(rest);
 }
 
 Task<void> Connection::stream(http::status status, std::string_view type,
@@ -315,7 +338,7 @@ Task<std::shared_ptr<WebSocket>> Connection::upgrade(std::size_t max_message) {
     if (buffer_.size() > 0) keep_ = false;  // what came early may be frames, not a request
     const std::vector<Header> headers{{"Upgrade", "websocket"}, {"Connection", "Upgrade"}};
     Problem problem = make_problem(http::status::upgrade_required, "websocket_needed",
-                                   "this address speaks WebSocket only",
+                                   "this route supports WebSocket only",
                                    "send a WebSocket handshake, and nothing before its answer");
     problem.headers = headers;
     co_await api::respond(*this, problem);

@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "api/exchange.h"
-#include "api/traffic.h"
+#include "api/server_state.h"
 
 namespace vitrine::api {
 
 class Connection final : public Exchange {
  public:
-  Connection(Traffic& traffic, asio::ip::tcp::socket socket)
+  Connection(ServerState& traffic, asio::ip::tcp::socket socket)
       : traffic_(traffic), stream_(std::move(socket)) {}
 
   // Until it is closed, by whom ever.
@@ -57,13 +57,15 @@ class Connection final : public Exchange {
   static constexpr std::size_t kPart = 64 * 1024;
 
   Task<bool> read_header();
+  // Takes what has been received already; `need_more` if that is too little.
+  void parse_received(boost::system::error_code& failed);
   Task<void> answer();
   std::string start_line(http::status status, std::string_view type,
                          const std::vector<Header>& headers) const;
   Task<bool> send(std::string_view bytes);
   Task<void> linger();
 
-  Traffic& traffic_;
+  ServerState& traffic_;
   boost::beast::tcp_stream stream_;
   // Bounds what the parser keeps until it understands it: trailers too, of which fields over 64 KiB
   // would make it throw where nobody catches.

@@ -105,7 +105,7 @@ std::variant<json::object, Problem> parse_object(const std::string& text, EmptyB
   boost::system::error_code failed;
   json::value value = json::parse(text, failed, json::storage_ptr(), options);
   if (failed) return bad_json("the body is not valid JSON: " + failed.message());
-  if (!value.is_object()) return bad_json("the body is JSON, but no object");
+  if (!value.is_object()) return bad_json("the body is JSON, but not an object");
   if (auto key = DuplicateKeys(text).find())
     return bad_json("the key \"" + shown(*key) + "\" comes twice");
   return std::move(value.as_object());
@@ -263,7 +263,7 @@ std::optional<std::string> Fields::choice(const char* name, const std::vector<st
     if (one == *word) return word;
     list += (list.empty() ? "" : ", ") + one;
   }
-  fail(name, "\"" + *word + "\" is none of: " + list, "use one of these, or leave it out");
+  fail(name, "\"" + *word + "\" is not one of: " + list, "use one of these, or leave it out");
   return std::nullopt;
 }
 

@@ -15,7 +15,7 @@ std::optional<Problem> refuse_form(const RequestHeader& request,
   if (request.count(http::field::host) != 1 && request.version() >= 11)
     return Problem{.status = http::status::bad_request,
                    .code = "bad_host",
-                   .detail = "the request has no single Host header",
+                   .detail = "the request does not have exactly one Host header",
                    .remedy = "send exactly one"};
   // The absolute form names a host too, and that one counts; both must be ours.
   const bool any_host = hosts.empty() || access == Access::open;
@@ -23,7 +23,7 @@ std::optional<Problem> refuse_form(const RequestHeader& request,
   if (!any_host && (foreign || !hosts.contains(std::string(request[http::field::host]))))
     return Problem{.status = http::status::misdirected_request,
                    .code = "wrong_host",
-                   .detail = "this server does not go by that name",
+                   .detail = "the Host is not a name of this server",
                    .remedy = "use the address that the server printed when it started"};
   const std::string origin(request[http::field::origin]);
   if (!origin.empty()) {
@@ -31,7 +31,7 @@ std::optional<Problem> refuse_form(const RequestHeader& request,
     if (origin != own && origin != "https://" + std::string(request[http::field::host]))
       return Problem{.status = http::status::forbidden,
                      .code = "foreign_origin",
-                     .detail = "pages of other origins may not use this server",
+                     .detail = "pages of other origins may not call this server",
                      .remedy = "call it from a program, or from its own pages"};
   }
   const std::size_t codings = request.count(http::field::transfer_encoding);
@@ -51,7 +51,7 @@ std::optional<Problem> refuse_form(const RequestHeader& request,
   if (codings > 1 || (codings == 1 && !beast::iequals(coding, "chunked")))
     return Problem{.status = http::status::bad_request,
                    .code = "bad_transfer_encoding",
-                   .detail = "the only transfer encoding known here is chunked",
+                   .detail = "the only supported transfer encoding is chunked",
                    .remedy = "send Content-Length, or Transfer-Encoding: chunked"};
   return std::nullopt;
 }
@@ -86,7 +86,7 @@ Sender admit(const RequestHeader& request, Access access, const Identities& know
     return {.refusal = Problem{
                 .status = http::status::unauthorized,
                 .code = "token_needed",
-                .detail = mistaken ? "this token is not known here" : "this needs a token",
+                .detail = mistaken ? "this token is unknown" : "this route needs a token",
                 .remedy =
                     "send Authorization: Bearer TOKEN; the owner's token is in the file `token` "
                     "of the server's data directory"}};
@@ -96,7 +96,7 @@ Sender admit(const RequestHeader& request, Access access, const Identities& know
             .refusal = Problem{
                 .status = http::status::forbidden,
                 .code = "owner_only",
-                .detail = "this tells about all who use the server",
+                .detail = "this route covers all tenants of the server",
                 .remedy = "ask the server's owner; GET /v1/sessions lists your own sessions"}};
   return {.identity = identity};
 }

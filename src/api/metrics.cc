@@ -2,6 +2,7 @@
 #include "api/metrics.h"
 
 #include <boost/json.hpp>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 
@@ -13,7 +14,8 @@ namespace {
 
 std::string number(double value) {
   char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
+  const bool whole = value == std::floor(value) && std::abs(value) < 1e15;  // all its digits
+  std::snprintf(text, sizeof text, whole ? "%.0f" : "%.9g", value);
   return text;
 }
 
@@ -57,6 +59,13 @@ std::string Histogram::text(const std::string& name, const std::string& labels) 
   return out;
 }
 
+std::string metric(const char* name, const char* type, const char* help, double value) {
+  std::string out;
+  head(out, name, type, help);
+  line(out, name, "", value);
+  return out;
+}
+
 void Metrics::handled(const Handled& request) {
   ++requests_[{std::string(request.route.empty() ? "none" : request.route), request.status}];
   if (request.method == http::verb::post && request.route == "/v1/sessions" &&
@@ -66,19 +75,27 @@ void Metrics::handled(const Handled& request) {
     exec_request_.add(request.seconds);
 }
 
-void Metrics::executed(const ExecRecord& record) {
+void Metrics::ended(session::Execution& execution) {
+  const ExecRecord& record = execution.record;
   executions_[static_cast<std::size_t>(record.outcome)].add(record.usage.wall_ms / 1000);
   ++by_policy_[static_cast<std::size_t>(record.policy)][static_cast<std::size_t>(record.outcome)];
   if (record.outcome == Outcome::policy) ++refusals_[{record.policy, rule_of(record)}];
   if (record.out_truncated || record.err_truncated) ++output_truncated_;
 }
 
-void Metrics::pictured(session::PictureResult result, double seconds) {
-  ++pictures_[static_cast<std::size_t>(result)];
-  if (result != session::PictureResult::failed) picture_.add(seconds);
+void Metrics::network_decided(const std::string& /*session*/, const NetworkEntry& entry) {
+  ++network_[static_cast<std::size_t>(entry.decision)];
 }
 
-void Metrics::recorded(const std::string& reason) { ++recordings_[reason]; }
+void Metrics::screenshot_taken(const session::Pictured& picture) {
+  ++pictures_[static_cast<std::size_t>(picture.result)];
+  if (picture.result != session::PictureResult::failed)
+    picture_.add(std::chrono::duration<double>(picture.latency).count());
+}
+
+void Metrics::recording_changed(const session::Recording& recording, std::uint64_t /*bytes*/) {
+  if (!recording.is_running()) ++recordings_[recording.reason];
+}
 
 std::string Metrics::text(const session::Registry& registry, const session::Recordings& recordings,
                           const Server& server, const KeeperInfo* keeper) const {
@@ -88,7 +105,7 @@ std::string Metrics::text(const session::Registry& registry, const session::Reco
   line(out, "vitrine_sessions", "", static_cast<double>(registry.count()));
   head(out, "vitrine_executions_running", "gauge", "Executions that run now.");
   line(out, "vitrine_executions_running", "", static_cast<double>(registry.running()));
-  head(out, "vitrine_sessions_created_total", "counter", "Sessions created, by how they were had.");
+  head(out, "vitrine_sessions_created_total", "counter", "Sessions created, by source.");
   const std::array<const char*, 3> sources{"warm", "forked", "built"};
   for (std::size_t i = 0; i < sources.size(); ++i)
     line(out, "vitrine_sessions_created_total", std::string("source=\"") + sources[i] + "\"",
@@ -102,11 +119,11 @@ std::string Metrics::text(const session::Registry& registry, const session::Reco
   head(out, "vitrine_session_deaths_total", "counter", "Workers that died.");
   line(out, "vitrine_session_deaths_total", "", static_cast<double>(counters.deaths));
   head(out, "vitrine_egress_decisions_total", "counter",
-       "Connections that session code asked the network proxy for, by decision.");
-  for (std::size_t i = 0; i < counters.network.size(); ++i)
+       "Connections requested from the network proxy, by decision.");
+  for (std::size_t i = 0; i < network_.size(); ++i)
     line(out, "vitrine_egress_decisions_total",
          "decision=\"" + std::string(to_string(static_cast<NetworkDecision>(i))) + "\"",
-         static_cast<double>(counters.network[i]));
+         static_cast<double>(network_[i]));
   head(out, "vitrine_execution_seconds", "histogram", "Wall time of executions, by outcome.");
   for (std::size_t i = 0; i < executions_.size(); ++i)
     out +=
@@ -119,7 +136,7 @@ std::string Metrics::text(const session::Registry& registry, const session::Reco
            "policy=\"" + std::string(to_string(static_cast<Policy>(policy))) + "\",outcome=\"" +
                std::string(to_string(static_cast<Outcome>(i))) + "\"",
            static_cast<double>(by_policy_[policy][i]));
-  head(out, "vitrine_policy_refusals_total", "counter", "What a language policy refused, by rule.");
+  head(out, "vitrine_policy_refusals_total", "counter", "Refusals of a language policy, by rule.");
   for (const auto& [key, count] : refusals_)
     line(out, "vitrine_policy_refusals_total",
          "policy=\"" + std::string(to_string(key.first)) + "\",rule=\"" + std::string(key.second) +
@@ -129,17 +146,17 @@ std::string Metrics::text(const session::Registry& registry, const session::Reco
   out += create_.text("vitrine_create_seconds", "");
   head(out, "vitrine_exec_request_seconds", "histogram", "Requests that executed code.");
   out += exec_request_.text("vitrine_exec_request_seconds", "");
-  head(out, "vitrine_output_truncated_total", "counter", "Executions that printed too much.");
+  head(out, "vitrine_output_truncated_total", "counter", "Executions with truncated output.");
   line(out, "vitrine_output_truncated_total", "", static_cast<double>(output_truncated_));
-  head(out, "vitrine_screenshots_total", "counter", "Pictures of screens, by what came of them.");
+  head(out, "vitrine_screenshots_total", "counter", "Screenshots, by result.");
   const std::array<const char*, 3> pictures{"ok", "blank", "failed"};
   for (std::size_t i = 0; i < pictures.size(); ++i)
     line(out, "vitrine_screenshots_total", std::string("result=\"") + pictures[i] + "\"",
          static_cast<double>(pictures_[i]));
   head(out, "vitrine_screenshot_seconds", "histogram",
-       "From the wish for a picture, or the end of the code, to the picture.");
+       "From the request for a screenshot, or the end of the code, to the image.");
   out += picture_.text("vitrine_screenshot_seconds", "");
-  head(out, "vitrine_recordings_running", "gauge", "Screens that are being recorded.");
+  head(out, "vitrine_recordings_running", "gauge", "Recordings that run now.");
   line(out, "vitrine_recordings_running", "", static_cast<double>(recordings.running()));
   head(out, "vitrine_recordings_ended_total", "counter", "Recordings that ended, by reason.");
   for (const auto& [reason, count] : recordings_)
@@ -159,7 +176,7 @@ std::string Metrics::text(const session::Registry& registry, const session::Reco
 
   if (keeper == nullptr) return out;
   const PoolInfo& pools = keeper->pools;
-  head(out, "vitrine_pool", "gauge", "What waits to be used, by kind.");
+  head(out, "vitrine_pool", "gauge", "Warm workers and empty shells, by kind.");
   for (const auto& [kind, waiting] : {std::pair{"bare", pools.bare},
                                       {"loaded", pools.loaded},
                                       {"seeded", pools.seeded},
@@ -172,7 +189,7 @@ std::string Metrics::text(const session::Registry& registry, const session::Reco
   };
   one("vitrine_encoder_cpu_seconds_total", "counter", "CPU time of all encoders.",
       static_cast<double>(keeper->encoder_cpu_us) / 1e6);
-  one("vitrine_shells", "gauge", "Shells alive, in use or waiting.", keeper->shells);
+  one("vitrine_shells", "gauge", "Shells that exist, in use or in a pool.", keeper->shells);
   one("vitrine_capacity", "gauge", "Sessions that may exist at once.", keeper->capacity);
   one("vitrine_front_restarts_total", "counter", "Fronts that the keeper started after the first.",
       static_cast<double>(keeper->front_restarts));

@@ -28,13 +28,17 @@ class Histogram {
   double sum_ = 0;
 };
 
-class Metrics {
+// A metric of one value, in Prometheus' text format.
+std::string metric(const char* name, const char* type, const char* help, double value);
+
+class Metrics final : public session::ExecutionObserver {
  public:
   void handled(const Handled& request);
-  void executed(const ExecRecord& record);
-  void pictured(session::PictureResult result, double seconds);
-  void recorded(const std::string& reason);  // one has ended
-  // `keeper` is the keeper's own account; null = it did not answer.
+  void ended(session::Execution& execution) override;
+  void network_decided(const std::string& session, const NetworkEntry& entry) override;
+  void screenshot_taken(const session::Pictured& picture) override;
+  void recording_changed(const session::Recording& recording, std::uint64_t bytes) override;
+  // `keeper` is the keeper's own account, JSON.
   std::string text(const session::Registry& registry, const session::Recordings& recordings,
                    const Server& server, const KeeperInfo* keeper) const;
 
@@ -49,6 +53,7 @@ class Metrics {
   Histogram picture_;
   std::map<std::string, std::uint64_t> recordings_;  // that have ended, by reason
   std::uint64_t output_truncated_ = 0;
+  std::array<std::uint64_t, 3> network_{};  // by NetworkDecision
 };
 
 }  // namespace vitrine::api

@@ -47,14 +47,24 @@ json::object problems() {
           {"content", content("application/problem+json", &kProblem)}};
 }
 
-// What the table says of a route; of those of other protocols it says nothing.
+std::string description(const Operation& operation, const Route& route) {
+  if (operation.status < 400) return route.summary;
+  return operation.status == 422 ? "what is wrong with the body, field by field" : "an error";
+}
+
+// What the table says of a route: a row for each status and media type of its answers.
 void describe(json::object& operation, const Route& route) {
   json::object responses{{"default", problems()}};
   for (const Operation& one : operations()) {
     if (one.method != route.method || one.pattern != route.pattern) continue;
-    json::object answer{{"description", route.summary}};
-    if (!one.content.empty()) answer["content"] = content(one.content, one.answer);
-    responses[std::to_string(one.status)] = std::move(answer);
+    json::value& answer = responses[std::to_string(one.status)];
+    if (answer.is_null()) answer = json::object{{"description", description(one, route)}};
+    if (!one.content.empty()) {
+      json::value& types = answer.as_object()["content"];
+      if (types.is_null()) types = json::object{};
+      for (auto& [type, described] : content(one.content, one.answer))
+        types.as_object()[type] = std::move(described);
+    }
     if (one.body == nullptr) continue;
     operation["requestBody"] = json::object{{"content", content("application/json", one.body)}};
     for (const Field& field : one.body->fields)

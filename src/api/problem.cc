@@ -29,14 +29,71 @@ Task<void> respond(Exchange& exchange, const Problem& problem) {
   co_await exchange.respond(problem.status, "application/problem+json", to_json(problem), headers);
 }
 
+namespace {
+
+// What an error's reason is in HTTP. The code that clients see is the reason itself.
+struct Row {
+  std::string_view reason;
+  int status;
+  int retry_after_s = 0;  // where the error itself names none
+};
+constexpr Row kReasons[] = {
+    // Requests.
+    {"unknown_environment", 400},
+    {"isolation_unavailable", 422},
+    {"unsupported_by_isolation", 422},
+    {"invalid_field", 422},
+    {"invalid_path", 400},
+    // Sessions.
+    {"session_dead", 410},
+    {"queue_full", 429, 1},
+    {"no_capacity", 503, 1},
+    {"rate_limited", 429},
+    {"quota_sessions", 429},
+    {"quota_memory", 429},
+    {"disk_full", 507},
+    // Screens.
+    {"no_display", 409},
+    {"no_picture", 503, 1},
+    {"window_not_found", 404},
+    {"window_ambiguous", 409},
+    {"too_many_recordings", 429, 1},
+    // Packages: docs/packages.md.
+    {"package_not_found", 422},
+    {"no_wheel", 422},
+    {"only_sdist", 422},
+    {"build_failed", 422},
+    {"needs_compiler", 422},
+    {"conflict", 422},
+    {"too_big", 422},
+    {"bad_package", 422},
+    {"too_many_packages", 422},
+    {"invalid_requirement", 422},
+    {"invalid_import", 422},
+    {"unknown_module", 422},
+    {"packages_off", 422},
+    {"package_forbidden", 403},
+    {"sdist_off", 403},
+    {"offline", 503},
+    {"cancelled", 503},
+    {"hash_mismatch", 502},
+    {"install_failed", 502},
+    {"install_timeout", 504},
+    {"quota_installations", 429},
+    {"installations_limited", 429},
+};
+
+}  // namespace
+
 Problem problem_of(const Error& error) {
+  if (error.reason == "not_found") return api::not_found();
   Problem problem{.detail = error.message, .remedy = error.remedy};
   std::string otherwise;  // where the error itself has no remedy
   switch (error.code) {
     case Code::invalid_argument:
       problem.status = http::status::bad_request;
       problem.code = "invalid_argument";
-      otherwise = "correct the request; docs/api.md shows what it may hold";
+      otherwise = "correct the request; see docs/api.md";
       break;
     case Code::not_found:
       problem.status = http::status::not_found;
@@ -46,12 +103,12 @@ Problem problem_of(const Error& error) {
     case Code::conflict:
       problem.status = http::status::conflict;
       problem.code = "conflict";
-      otherwise = "look at what is there first, and choose another path or another moment";
+      otherwise = "check what exists, and use another path or try again later";
       break;
     case Code::over_limit:
       problem.status = http::status::insufficient_storage;
       problem.code = "over_limit";
-      otherwise = "ask for less, or end what is not needed any more";
+      otherwise = "request less, or end what is no longer needed";
       break;
     case Code::timed_out:
       problem.status = http::status::gateway_timeout;
@@ -61,7 +118,7 @@ Problem problem_of(const Error& error) {
     case Code::unsupported:
       problem.status = http::status::unprocessable_entity;
       problem.code = "unsupported";
-      otherwise = "leave it out; `vitrine doctor` tells what this host offers";
+      otherwise = "leave it out; `vitrine doctor` reports what this host supports";
       break;
     case Code::unavailable:
       problem.status = http::status::service_unavailable;
@@ -72,10 +129,19 @@ Problem problem_of(const Error& error) {
     case Code::internal:
       problem.status = http::status::internal_server_error;
       problem.code = "internal";
-      otherwise = "try again; if it stays, look at the server's log";
+      otherwise = "try again; if it persists, see the server's log";
       break;
   }
   if (problem.remedy.empty()) problem.remedy = std::move(otherwise);
+  for (const Row& row : kReasons)
+    if (row.reason == error.reason) {
+      problem.status = static_cast<http::status>(row.status);
+      problem.code = error.reason;
+      problem.retry_after_s = row.retry_after_s;
+      break;
+    }
+  if (error.retry_after.count() > 0)
+    problem.retry_after_s = static_cast<int>(error.retry_after.count());
   return problem;
 }
 
@@ -91,8 +157,8 @@ Problem make_problem(http::status status, std::string code, std::string detail, 
 Problem not_found() {
   return {.status = http::status::not_found,
           .code = "not_found",
-          .detail = "there is nothing at this address",
-          .remedy = "check the id and the path; a deleted session is gone for good"};
+          .detail = "there is no such resource",
+          .remedy = "check the id and the path; a deleted session cannot be restored"};
 }
 
 Problem bad_field(const std::string& field, const std::string& why, const std::string& remedy) {
@@ -100,15 +166,6 @@ Problem bad_field(const std::string& field, const std::string& why, const std::s
           .code = "invalid_field",
           .detail = field + ": " + why,
           .remedy = remedy};
-}
-
-Problem session_dead(const std::string& why) {
-  return {.status = http::status::gone,
-          .code = "session_dead",
-          .detail = "the session's process is gone: " + why,
-          .remedy =
-              "POST /v1/sessions/{id}/reset gives a fresh one under the same id; its files can "
-              "still be downloaded, and kept with {\"files\": \"keep\"}"};
 }
 
 }  // namespace vitrine::api

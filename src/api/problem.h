@@ -23,7 +23,7 @@ struct Problem {
 std::string to_json(const Problem& problem);
 Task<void> respond(Exchange& exchange, const Problem& problem);
 
-// The general mapping; routes that know better make their own.
+// By the error's reason, else by its code: the one table of this protocol.
 Problem problem_of(const Error& error);
 
 // A function and not braces at the place of use: GCC 12 destroys an aggregate's temporary twice when
@@ -33,6 +33,5 @@ Problem make_problem(http::status status, std::string code, std::string detail, 
 
 Problem not_found();  // the same bytes for missing and foreign
 Problem bad_field(const std::string& field, const std::string& why, const std::string& remedy);
-Problem session_dead(const std::string& why);
 
 }  // namespace vitrine::api

@@ -42,13 +42,36 @@ TEST(Problem, AlwaysHasARemedy) {
   for (int code = 0; code <= static_cast<int>(Code::internal); ++code)
     EXPECT_NE(problem_of(Error{static_cast<Code>(code), "why"}).remedy, "") << code;
   EXPECT_NE(not_found().remedy, "");
-  EXPECT_NE(session_dead("why").remedy, "");
 }
 
 TEST(Problem, KeepsTheDetailOfTheLogOut) {
   const Error error{.code = Code::internal, .message = "it failed", .detail = "/secret/path"};
 
   EXPECT_EQ(to_json(problem_of(error)).find("secret"), std::string::npos);
+}
+
+TEST(Problem, TakesStatusAndCodeFromTheReason) {
+  const Error error{.code = Code::unavailable,
+                    .message = "enough",
+                    .remedy = "wait",
+                    .reason = "rate_limited",
+                    .retry_after = std::chrono::seconds(7)};
+
+  const Problem problem = problem_of(error);
+
+  EXPECT_EQ(problem.status, http::status::too_many_requests);
+  EXPECT_EQ(problem.code, "rate_limited");
+  EXPECT_EQ(problem.detail, "enough");
+  EXPECT_EQ(problem.remedy, "wait");
+  EXPECT_EQ(problem.retry_after_s, 7);
+}
+
+TEST(Problem, FallsBackToTheCodeForAReasonThatItDoesNotKnow) {
+  const Problem problem =
+      problem_of(Error{.code = Code::conflict, .message = "no", .reason = "from_elsewhere"});
+
+  EXPECT_EQ(problem.status, http::status::conflict);
+  EXPECT_EQ(problem.code, "conflict");
 }
 
 }  // namespace

@@ -3,15 +3,15 @@
 
 #include <algorithm>
 
-#include "api/request_parts.h"
+#include "api/route_helpers.h"
 #include "api/schemas.h"
 #include "api/send_file.h"
 
 namespace vitrine::api {
 
-namespace encoder = wire::encoder;
+namespace encoder = service::encoder;
+using service::SessionRef;
 using session::Recording;
-using session::Session;
 using Film = std::shared_ptr<Recording>;
 
 namespace {
@@ -20,8 +20,9 @@ constexpr std::size_t kMaxBody = 64 * 1024;
 constexpr std::uint64_t kMaxMb = 1024;
 
 struct RecordingRoutes {
-  session::Registry& registry;
-  session::Recordings& recordings;
+  service::Operations& operations;
+  service::Screens& screens;
+  session::Recordings& recordings = screens.recordings();
 
   Task<void> start(Exchange& exchange);
   Task<void> stop(Exchange& exchange);
@@ -64,12 +65,12 @@ Task<Film> RecordingRoutes::film_of(Exchange& exchange) {
     co_return nullptr;
   }
   exchange.session_id = found->session;
-  if (auto session = registry.find(found->session, *exchange.identity)) session->touch();
+  (void)operations.find(*exchange.identity, found->session);  // counts as use
   co_return found;
 }
 
 Task<void> RecordingRoutes::start(Exchange& exchange) {
-  std::shared_ptr<Session> session = co_await session_of(exchange, registry);
+  SessionRef session = co_await session_of(exchange, operations);
   if (!session) co_return;
   std::optional<json::object> body =
       co_await body_of(exchange, kMaxBody, EmptyBody::is_object, "send these fields alone");
@@ -78,10 +79,9 @@ Task<void> RecordingRoutes::start(Exchange& exchange) {
   const display::RecordingOptions wish = read_wish(fields, recordings);
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   const Identity asks = *exchange.identity;
-  Started started = co_await start_recording(registry, recordings, session, wish, asks);
-  if (const auto* problem = std::get_if<Problem>(&started))
-    co_return co_await respond(exchange, *problem);
-  Film film = std::get<Film>(started);
+  Result<Film> started = co_await screens.record(session, wish, asks);
+  if (!started) co_return co_await respond(exchange, problem_of(started.error()));
+  const Film film = *started;
   const std::vector<Header> headers{
       {"Location", "/v1/sessions/" + session->id + "/recordings/" + film->id}};
   const std::string text = json::serialize(recording_object(*film, recordings));
@@ -99,7 +99,7 @@ Task<void> RecordingRoutes::stop(Exchange& exchange) {
 Task<void> RecordingRoutes::list(Exchange& exchange) {
   const std::string& id = exchange.parameters[0];
   const auto films = recordings.list(id, *exchange.identity);
-  if (films.empty() && !registry.find(id, *exchange.identity))
+  if (films.empty() && !operations.find(*exchange.identity, id))
     co_return co_await respond(exchange, not_found());
   exchange.session_id = id;
   json::array all;
@@ -115,7 +115,7 @@ Task<void> RecordingRoutes::get(Exchange& exchange) {
     const Problem problem =
         make_problem(http::status::conflict, "still_recording",
                      "a " + std::string(encoder::to_string(film->wish.format)) +
-                         " can be downloaded only when it has ended",
+                         " can only be downloaded after its end",
                      "POST .../stop first; mp4 and webm can be downloaded while they are recorded");
     co_return co_await respond(exchange, problem);
   }
@@ -172,35 +172,16 @@ display::RecordingOptions read_wish(Fields& fields, const session::Recordings& r
   return wish;
 }
 
-Task<Started> start_recording(session::Registry& registry, session::Recordings& recordings,
-                              std::shared_ptr<Session> session, display::RecordingOptions wish,
-                              Identity asks) {
-  if (session->death) co_return session_dead("its screen cannot be recorded");
-  if (auto refusal = recordings.refuses(asks)) {
-    const http::status status = refusal->code == "no_capacity" ? http::status::service_unavailable
-                                                               : http::status::too_many_requests;
-    co_return make_problem(status, refusal->code, refusal->detail, refusal->remedy,
-                           refusal->retry_after_s);
-  }
-  registry.wake(*session);
-  Result<Film> film = co_await recordings.start(session, wish, asks);
-  if (film) co_return *film;
-  if (film.error().code == Code::not_found) co_return not_found();
-  Problem problem = problem_of(film.error());
-  if (film.error().code == Code::over_limit) problem.code = "disk_full";
-  co_return problem;
-}
-
-void add_recording_routes(Router& router, session::Registry& registry,
-                          session::Recordings& recordings) {
-  auto routes = std::make_shared<RecordingRoutes>(RecordingRoutes{registry, recordings});
+void add_recording_routes(Router& router, service::Operations& operations,
+                          service::Screens& screens) {
+  auto routes = std::make_shared<RecordingRoutes>(RecordingRoutes{operations, screens});
   const auto add = [&](http::verb method, const char* pattern, const char* summary,
                        Task<void> (RecordingRoutes::*member)(Exchange&)) {
     router.add({method, pattern, summary, Access::ordinary,
                 [routes, member](Exchange& exchange) { return (*routes.*member)(exchange); }});
   };
   using http::verb;
-  add(verb::post, "/v1/sessions/{id}/recordings", "Record the screen", &RecordingRoutes::start);
+  add(verb::post, "/v1/sessions/{id}/recordings", "Record the display", &RecordingRoutes::start);
   add(verb::get, "/v1/sessions/{id}/recordings", "List recordings", &RecordingRoutes::list);
   add(verb::get, "/v1/sessions/{id}/recordings/{recording}", "Download a recording",
       &RecordingRoutes::get);

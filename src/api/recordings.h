@@ -3,14 +3,11 @@
 // it by example.
 #pragma once
 
-#include <memory>
-#include <variant>
-
 #include "api/fields.h"
 #include "api/problem.h"
 #include "api/router.h"
-#include "session/recordings.h"
-#include "session/registry.h"
+#include "service/operations.h"
+#include "service/screens.h"
 
 namespace vitrine::api {
 
@@ -20,14 +17,8 @@ json::object recording_object(const session::Recording& one, const session::Reco
 // What a client wants of one; mistakes are left in `fields`.
 display::RecordingOptions read_wish(Fields& fields, const session::Recordings& recordings);
 
-// Begins one, with every reason against it as a problem.
-using Started = std::variant<std::shared_ptr<session::Recording>, Problem>;
-Task<Started> start_recording(session::Registry& registry, session::Recordings& recordings,
-                              std::shared_ptr<session::Session> session,
-                              display::RecordingOptions wish, Identity asks);
-
 // Adds the routes. Everything must outlive the router.
-void add_recording_routes(Router& router, session::Registry& registry,
-                          session::Recordings& recordings);
+void add_recording_routes(Router& router, service::Operations& operations,
+                          service::Screens& screens);
 
 }  // namespace vitrine::api

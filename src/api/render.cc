@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "base/base64.h"
-#include "wire/messages.h"
+#include "session/worker_rules.h"
 
 namespace vitrine::api {
 
@@ -19,13 +19,13 @@ std::string number(double value) {
   return text;
 }
 
-std::string quoted(std::string_view text) { return json::serialize(json::string(text)); }
+std::string json_text(std::string_view text) { return json::serialize(json::string(text)); }
 
 bool is_text(std::string_view mime, std::string_view bytes) {
   const bool textual = mime.starts_with("text/") || mime == "image/svg+xml" ||
                        mime.ends_with("json") || mime == "application/javascript" ||
                        mime.ends_with("+xml");
-  return textual && wire::is_utf8(bytes);
+  return textual && session::is_utf8(bytes);
 }
 
 json::value parsed_json(const std::string& text) {
@@ -92,7 +92,7 @@ std::string execution_json(const ExecRecord& record) {
                     "\",\"outcome\":\"";
   out += to_string(record.outcome);
   out += "\",\"exit_code\":" + std::to_string(record.exit_code);
-  out += ",\"stdout\":" + quoted(record.out) + ",\"stderr\":" + quoted(record.err);
+  out += ",\"stdout\":" + json_text(record.out) + ",\"stderr\":" + json_text(record.err);
   out += std::string(",\"truncated\":{\"stdout\":") + flag(record.out_truncated) +
          ",\"stderr\":" + flag(record.err_truncated) + "}";
   out += ",\"results\":" + json::serialize(results);
@@ -117,6 +117,11 @@ std::string execution_json(const ExecRecord& record) {
   return out + "}";
 }
 
+std::string answer_json(const session::Execution& execution) {
+  const bool whole = !execution.rendered.empty() && !execution.record.wants_frames;
+  return whole ? execution.rendered : execution_json(execution.record);
+}
+
 std::string limits_json(const Limits& limits) {
   const auto seconds = [](std::chrono::milliseconds time) {
     return number(static_cast<double>(time.count()) / 1000);
@@ -132,30 +137,32 @@ std::string limits_json(const Limits& limits) {
 
 std::string session_json(const session::Session& session) {
   json::array notes;
-  for (const std::string& note : session.notes) notes.push_back(json::string(note));
+  for (const std::string& note : session.notes()) notes.push_back(json::string(note));
   const char* state = "ready";
-  if (session.death) state = "dead";
-  else if (session.frozen) state = "frozen";
+  if (session.death()) state = "dead";
+  else if (session.is_frozen()) state = "frozen";
   else if (session.busy()) state = "busy";
-  std::string out = "{\"id\":\"" + session.id + "\",\"name\":" + quoted(session.spec.name) +
-                    ",\"state\":\"" + state + "\",\"isolation\":" + quoted(session.spec.isolation) +
-                    ",\"policy\":" + quoted(std::string(to_string(session.spec.policy))) +
+  std::string out = "{\"id\":\"" + session.id + "\",\"name\":" + json_text(session.spec().name) +
+                    ",\"state\":\"" + state +
+                    "\",\"isolation\":" + json_text(to_string(session.spec().isolation)) +
+                    ",\"policy\":" + json_text(std::string(to_string(session.spec().policy))) +
                     ",\"created_at\":\"" + session.created_at +
-                    "\",\"limits\":" + limits_json(session.spec.limits) +
-                    ",\"display\":{\"width\":" + std::to_string(session.spec.display.width) +
-                    ",\"height\":" + std::to_string(session.spec.display.height) + "}" +
+                    "\",\"limits\":" + limits_json(session.spec().limits) +
+                    ",\"display\":{\"width\":" + std::to_string(session.spec().display.width) +
+                    ",\"height\":" + std::to_string(session.spec().display.height) + "}" +
                     ",\"notes\":" + json::serialize(notes);
-  if (session.spec.network) {
+  if (session.spec().network) {
     json::array rules;
-    for (const std::string& rule : session.spec.network->allow) rules.push_back(json::string(rule));
+    for (const std::string& rule : session.spec().network->allow)
+      rules.push_back(json::string(rule));
     out += ",\"network\":{\"allow\":" + json::serialize(rules) + "}";
   }
-  if (!session.spec.environment.empty())
-    out += ",\"environment\":" + quoted(session.spec.environment);
-  if (session.spec.seed) out += ",\"seed\":" + std::to_string(*session.spec.seed);
-  if (session.death)
-    out += ",\"death\":{\"cause\":" + quoted(to_string(session.death->cause)) +
-           ",\"code\":" + std::to_string(session.death->code) + "}";
+  if (!session.spec().environment.empty())
+    out += ",\"environment\":" + json_text(session.spec().environment);
+  if (session.spec().seed) out += ",\"seed\":" + std::to_string(*session.spec().seed);
+  if (session.death())
+    out += ",\"death\":{\"cause\":" + json_text(to_string(session.death()->cause)) +
+           ",\"code\":" + std::to_string(session.death()->code) + "}";
   return out + "}";
 }
 
@@ -166,10 +173,10 @@ std::string event_json(const session::Event& event) {
       return json::serialize(json::object{{"type", type}, {"text", e.text}});
     }
     std::string operator()(const session::ResultEvent& e) {
-      if (e.kind == wire::ResultKind::clear_output) return "";
+      if (e.kind == session::ResultKind::clear_output) return "";
       json::object out{{"type", "result"}, {"data", bundle_object(e.data)}};
       if (!e.display_id.empty()) out["display_id"] = e.display_id;
-      if (e.kind == wire::ResultKind::update_display) out["update"] = true;
+      if (e.kind == session::ResultKind::update_display) out["update"] = true;
       return json::serialize(out);
     }
     std::string operator()(const session::ErrorEvent& e) {

@@ -5,9 +5,8 @@
 #include "api/schemas.h"
 #include "model/geometry.h"
 #include "model/network.h"
-#include "wire/encoder.h"
-#include "wire/messages.h"
-#include "wire/screen.h"
+#include "service/screens.h"
+#include "session/worker_rules.h"
 
 namespace vitrine::api {
 
@@ -30,7 +29,9 @@ std::vector<Field> joined(std::initializer_list<const std::vector<Field>*> parts
   return all;
 }
 
-Field variables(std::string_view help) { return map("env", wire::kMaxEnvironment, "none", help); }
+Field variables(std::string_view help) {
+  return map("env", session::kMaxEnvironment, "none", help);
+}
 
 }  // namespace
 
@@ -67,8 +68,8 @@ const Schema kPackages{
         texts("packages", 0, kMaxNames, kMaxName,
               "requirement strings: `\"polars==1.*\"`; [packages.md](packages.md)"),
         texts("imports", 0, kMaxNames, kMaxName,
-              "names of modules it will import: `\"cv2\"`; what the image lacks is installed, and "
-              "the policies `restricted` and `smolagents` allow them besides their own"),
+              "modules that it imports: `\"cv2\"`; missing ones are installed, and the policies "
+              "`restricted` and `smolagents` allow them in addition to their own"),
         flag("allow_sdist", "`false`",
              "build packages that have only a source distribution, in a jail; "
              "[packages.md](packages.md)")}};
@@ -77,10 +78,13 @@ namespace {
 
 const std::vector<Field> kSessionAlone{
     text("name", 200, "`\"\"`", "for people; need not be unique"),
-    choice("isolation", {"process"}, "`\"process\"`", "what holds the session in"),
+    choice("isolation", {"process", "wasm", "vm"}, "`\"process\"`",
+           "how the session is isolated; `GET /v1/info` lists those that the server has, "
+           "another one is 422 "
+           "`isolation_unavailable`"),
     choice("policy", {"native", "restricted", "restrictedpython", "smolagents"},
            "the server's, usually `\"native\"`",
-           "what the language may do; not a wall. [policies.md](policies.md)"),
+           "what the language may do; not a security boundary. [policies.md](policies.md)"),
     variables("names to 256 bytes, values to 128 KiB. Refused: `LD_*`, `GLIBC_TUNABLES`, "
               "`PYTHONPATH`, `PYTHONHOME`, `PYTHONSTARTUP`, `PYTHONINSPECT`, `BASH_ENV`, `ENV`, "
               "`GCONV_PATH`"),
@@ -88,10 +92,10 @@ const std::vector<Field> kSessionAlone{
           "fixes `random`, numpy's global generator and `hash()` of strings"),
     object("limits", &kLimits, "", "the seven of [limits.md](limits.md)"),
     text("environment", 64, "`\"default\"`",
-         "packages that the operator baked; `GET /v1/info` names them, an unknown one is 400 "
+         "packages that the operator built; `GET /v1/info` lists them, an unknown one is 400 "
          "`unknown_environment`"),
-    object("network", &kNetwork, "none", "where it may connect to; [network.md](network.md)"),
-    object("display", &kDisplay, "1024x768", "the session's screen; [display.md](display.md)")};
+    object("network", &kNetwork, "none", "hosts that it may reach; [network.md](network.md)"),
+    object("display", &kDisplay, "1024x768", "the session's display; [display.md](display.md)")};
 
 }  // namespace
 
@@ -100,7 +104,7 @@ const Schema kSession{.name = "Session", .fields = joined({&kSessionAlone, &kPac
 const Schema kCapture{
     .name = "Capture",
     .fields = {whole("every_ms", 20, 60'000, "none", "the time between two screenshots"),
-               flag("on_change", "`false`", "a screenshot whenever the screen has changed"),
+               flag("on_change", "`false`", "a screenshot whenever the display has changed"),
                whole("max", 1, 100, "20", "screenshots at most")}};
 
 const Schema kExec{
@@ -110,17 +114,17 @@ const Schema kExec{
                       "Python; also `!cmd`, top-level `await` and the magics of "
                       "`runtime/README.md`")),
         number("timeout_s", 0.001, 86'400, "the session's `exec_timeout_s`",
-               "counts from the start of the code, not while it waits in the queue"),
+               "counts from the start of the code; time in the queue does not count"),
         text("stdin", kMaxStdin, "none",
              "what `input()` and `sys.stdin` read; without it `input()` raises `EOFError`"),
         variables("for this execution only; rules as for a session"),
         choice("on_disconnect", {"interrupt", "continue"}, "`\"interrupt\"`",
-               "what happens if the client leaves before the answer"),
+               "what happens if the client disconnects before the response"),
         flag("capture_screenshot", "`false`",
              "a screenshot in `screenshot`; [display.md](display.md)"),
         object("capture", &kCapture, "none",
                "`every_ms` or `on_change`, `max`: screenshots while it runs, in `frames`; "
-               "[display.md](display.md#pictures-on-the-way)"),
+               "[display.md](display.md#screenshots-during-an-execution)"),
         number("render_timeout", 0, 60, "0.5", "seconds for painting once the code has ended"),
         number("display_time", 0, 3600, "3",
                "seconds after which a program that keeps painting is captured, and ended")}};
@@ -133,7 +137,7 @@ const Schema kReset{.name = "Reset",
 
 const Schema kRecording{
     .name = "Recording",
-    .fields = {whole("fps", 1, wire::encoder::kMaxFps, "15", "frames in a second, at most"),
+    .fields = {whole("fps", 1, service::encoder::kMaxFps, "15", "frames in a second, at most"),
                choice("format", {"mp4", "webm", "gif", "apng"}, "`\"mp4\"`",
                       "the last two are at most 640 pixels wide and 10 frames a second"),
                whole("max_seconds", 1, 3600, "300", "it ends by itself after this time"),
@@ -149,24 +153,24 @@ const Schema kInputEvent{
                                {"move", "click", "double_click", "drag", "scroll", "text", "key",
                                 "mouse_down", "mouse_up", "key_down", "key_up", "wait", "close"},
                                "", "which of the others it takes: [display.md](display.md)")),
-               number("x", -wire::screen::kMaxCoordinate, wire::screen::kMaxCoordinate,
+               number("x", -service::screen::kMaxCoordinate, service::screen::kMaxCoordinate,
                       "where the pointer is", "pixels from the left"),
-               number("y", -wire::screen::kMaxCoordinate, wire::screen::kMaxCoordinate,
+               number("y", -service::screen::kMaxCoordinate, service::screen::kMaxCoordinate,
                       "where the pointer is", "pixels from the top"),
-               number("to_x", -wire::screen::kMaxCoordinate, wire::screen::kMaxCoordinate, "none",
-                      "`drag`: where it ends"),
-               number("to_y", -wire::screen::kMaxCoordinate, wire::screen::kMaxCoordinate, "none",
-                      "`drag`: where it ends"),
-               whole("button", 1, wire::screen::kMaxButton, "1", "1 left, 2 middle, 3 right"),
-               whole("count", 1, wire::screen::kMaxClicks, "1", "`click`: how often"),
-               whole("steps", 1, wire::screen::kMaxSteps, "10", "`drag`: movements"),
-               number("dx", -wire::screen::kMaxScroll, wire::screen::kMaxScroll, "0",
+               number("to_x", -service::screen::kMaxCoordinate, service::screen::kMaxCoordinate,
+                      "none", "`drag`: where it ends"),
+               number("to_y", -service::screen::kMaxCoordinate, service::screen::kMaxCoordinate,
+                      "none", "`drag`: where it ends"),
+               whole("button", 1, service::screen::kMaxButton, "1", "1 left, 2 middle, 3 right"),
+               whole("count", 1, service::screen::kMaxClicks, "1", "`click`: how often"),
+               whole("steps", 1, service::screen::kMaxSteps, "10", "`drag`: movements"),
+               number("dx", -service::screen::kMaxScroll, service::screen::kMaxScroll, "0",
                       "`scroll`: notches to the right"),
-               number("dy", -wire::screen::kMaxScroll, wire::screen::kMaxScroll, "0",
+               number("dy", -service::screen::kMaxScroll, service::screen::kMaxScroll, "0",
                       "`scroll`: notches down"),
-               text("text", wire::screen::kMaxCharacters * 4, "none", "`text`: what is typed"),
-               text("key", wire::screen::kMaxKey, "none", "`key`: `\"Return\"`, `\"ctrl+s\"`"),
-               whole("ms", 0, wire::screen::kMaxWait, "100", "`wait`: milliseconds"),
+               text("text", service::screen::kMaxCharacters * 4, "none", "`text`: what is typed"),
+               text("key", service::screen::kMaxKey, "none", "`key`: `\"Return\"`, `\"ctrl+s\"`"),
+               whole("ms", 0, service::screen::kMaxWait, "100", "`wait`: milliseconds"),
                whole("window", 0, 0xFFFFFFFF, "the active one", "`close`: which window")}};
 
 const Schema kInput{

@@ -69,6 +69,9 @@ Field object(std::string_view name, const Schema* of, std::string_view otherwise
 Field list(std::string_view name, const Schema* of, std::string_view help) {
   return {.name = name, .type = FieldType::list, .help = help, .of = of};
 }
+Field any(std::string_view name, std::string_view help) {
+  return {.name = name, .type = FieldType::any, .help = help};
+}
 Field required(Field field) {
   field.presence = Presence::required;
   return field;
@@ -145,6 +148,7 @@ json::object described(const Field& field) {
     }
     case FieldType::object: return reference(field.of).as_object();
     case FieldType::list: return {{"type", "array"}, {"items", reference(field.of)}};
+    case FieldType::any: return {};
   }
   return {};
 }
@@ -178,6 +182,7 @@ std::string type_for_people(const Field& field) {
     case FieldType::map: return "object of strings";
     case FieldType::object: return "object";
     case FieldType::list: return "array of objects";
+    case FieldType::any: return "any";
   }
   return "";
 }
@@ -199,7 +204,7 @@ json::object json_schema(const Schema& schema) {
 }
 
 std::string markdown_table(const Schema& schema) {
-  std::string out = schema.kind == Schema::Kind::request
+  std::string out = schema.kind != Schema::Kind::answer
                         ? "| Field | Type | Default | |\n|---|---|---|---|\n"
                         : "| Field | Type | |\n|---|---|---|\n";
   for (const Field& field : schema.fields) {
@@ -207,7 +212,7 @@ std::string markdown_table(const Schema& schema) {
     out += "| `" + std::string(field.name) + "` | " + type_for_people(field);
     if (field.presence == Presence::nullable || field.presence == Presence::optional_nullable)
       out += " or null";
-    if (schema.kind == Schema::Kind::request)
+    if (schema.kind != Schema::Kind::answer)
       out += " | " + (needed                    ? "**required**"
                       : field.otherwise.empty() ? std::string("none")
                                                 : std::string(field.otherwise));

@@ -3,7 +3,8 @@
 // (api/fields.h), the schemas of /openapi.json and the tables of docs/api.md.
 //
 // A request's schema is closed: a field that it does not name is refused. An answer's schema is open:
-// clients must ignore fields that they do not know.
+// clients must ignore fields that they do not know. So is a request of a protocol that is not ours and
+// ignores them.
 #pragma once
 
 #include <boost/json.hpp>
@@ -16,13 +17,24 @@ namespace vitrine::api {
 
 struct Schema;
 
-enum class FieldType : std::uint8_t { text, number, whole, flag, choice, texts, map, object, list };
+enum class FieldType : std::uint8_t {
+  text,
+  number,
+  whole,
+  flag,
+  choice,
+  texts,
+  map,
+  object,
+  list,
+  any,  // any JSON value
+};
 
 enum class Presence : std::uint8_t {
   optional,  // a request may leave it out; an answer may lack it
   required,
   nullable,           // of an answer: always there, null where there is none
-  optional_nullable,  // of an answer: may be missing, and may be null
+  optional_nullable,  // may be missing, and may be null
 };
 
 struct Field {
@@ -42,7 +54,7 @@ struct Field {
 };
 
 struct Schema {
-  enum class Kind : std::uint8_t { request, answer };
+  enum class Kind : std::uint8_t { request, open_request, answer };
 
   std::string_view name;  // of the component in /openapi.json, and of the table in docs/api.md
   Kind kind = Kind::request;
@@ -72,6 +84,7 @@ Field map(std::string_view name, std::uint64_t most, std::string_view otherwise,
 Field object(std::string_view name, const Schema* of, std::string_view otherwise,
              std::string_view help);
 Field list(std::string_view name, const Schema* of, std::string_view help);
+Field any(std::string_view name, std::string_view help);
 Field required(Field field);
 Field nullable(Field field);
 Field optional_nullable(Field field);

@@ -68,6 +68,15 @@ TEST(Schema, OfAnAnswerIsOpenAndKnowsNull) {
                    "picture": {"anyOf": [{"type": "string"}, {"type": "null"}]}}})"));
 }
 
+TEST(Schema, OfARequestOfAnotherProtocolIsOpen) {
+  const Schema schema{.name = "Call",
+                      .kind = Schema::Kind::open_request,
+                      .fields = {required(any("id", "of the call"))}};
+
+  EXPECT_EQ(json_schema(schema), json::parse(R"({
+    "type": "object", "required": ["id"], "properties": {"id": {"description": "of the call"}}})"));
+}
+
 TEST(Schema, IsATableForPeople) {
   const Schema schema{.name = "X",
                       .fields = {required(text("code", 8 << 20, "", "Python")),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of the native API: one Schema per JSON body, and which route takes and answers which.
+// The tables of the API: one Schema per JSON body, and which route takes and answers which.
 #pragma once
 
 #include <span>
@@ -17,8 +17,8 @@ extern const Schema kRun;
 
 // Answers.
 extern const Schema kSessionView, kSessionPage, kExecution, kExecutionPage, kStack, kRecordingView,
-    kRecordingList, kStoredFile, kFileListing, kLayers, kProvided, kPruned, kWindows, kInfo,
-    kProblem;
+    kRecordingList, kRecordAnswer, kStoredFile, kFileListing, kLayers, kProvided, kPruned, kWindows,
+    kInfo, kProblem;
 
 struct Operation {
   http::verb method{};
@@ -28,8 +28,10 @@ struct Operation {
   const Schema* answer = nullptr;
   std::string_view content = "application/json";  // "" = no body
 };
-// Every route of ours but those of other protocols.
+// A row for each status and media type of each route. The routes of other protocols are in
+// protocols_schema.cc.
 std::span<const Operation> operations();
+std::span<const Operation> operations_of_protocols();
 // All schemas that operations() names, and those that they name.
 std::span<const Schema* const> all_schemas();
 

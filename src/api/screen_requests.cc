@@ -9,7 +9,8 @@
 
 namespace vitrine::api {
 
-namespace screen = wire::screen;
+namespace screen = service::screen;
+using service::PictureQuery;
 
 namespace {
 
@@ -157,7 +158,7 @@ screen::InputEvent read_event(Fields& fields) {
   }
   if (type == "text") {
     auto text = fields.text("text", screen::kMaxCharacters * 4);
-    if (!text && !fields.failed()) fields.fail("text", "it is missing", "send what is to be typed");
+    if (!text && !fields.failed()) fields.fail("text", "it is missing", "send the text to type");
     return screen::Text{text.value_or("")};
   }
   if (type == "key") return screen::Key{key(fields)};
@@ -225,36 +226,6 @@ screen::Input read_input(Fields& fields) {
   if (waits > screen::kMaxWaits)
     fields.fail("events", "they wait longer than 30 seconds", "send several requests");
   return input;
-}
-
-std::optional<screen::Point> pointer_after(const screen::Input& input) {
-  std::optional<screen::Point> last;
-  for (const screen::InputEvent& event : input.events) {
-    if (const auto* move = std::get_if<screen::Move>(&event)) last = move->to;
-    if (const auto* drag = std::get_if<screen::Drag>(&event)) last = drag->to;
-    if (const auto* click = std::get_if<screen::Click>(&event); click && click->at)
-      last = click->at;
-    if (const auto* scroll = std::get_if<screen::Scroll>(&event); scroll && scroll->at)
-      last = scroll->at;
-    if (const auto* down = std::get_if<screen::ButtonDown>(&event); down && down->at)
-      last = down->at;
-    if (const auto* up = std::get_if<screen::ButtonUp>(&event); up && up->at) last = up->at;
-  }
-  return last;
-}
-
-std::chrono::milliseconds time_for(const screen::Input& input) {
-  std::chrono::milliseconds time{10'000};
-  for (const screen::InputEvent& event : input.events) {
-    time += std::chrono::milliseconds(10);
-    if (const auto* pause = std::get_if<screen::Pause>(&event))
-      time += std::chrono::milliseconds(pause->milliseconds);
-    if (const auto* drag = std::get_if<screen::Drag>(&event))
-      time += std::chrono::milliseconds(drag->steps * 10);
-    if (const auto* text = std::get_if<screen::Text>(&event))
-      time += std::chrono::milliseconds(text->text.size() * 5);
-  }
-  return time;
 }
 
 }  // namespace vitrine::api

@@ -12,7 +12,7 @@ using Query = std::map<std::string, std::string>;
 TEST(PictureQuery, IsThePlainScreenByDefault) {
   const auto read = read_picture_query({});
 
-  const auto& query = std::get<PictureQuery>(read);
+  const auto& query = std::get<service::PictureQuery>(read);
   EXPECT_FALSE(query.region || query.wait_still || query.cursor || !query.window.empty());
   EXPECT_EQ(query.format, display::Format::png);
   EXPECT_EQ(query.scale, 1);
@@ -27,7 +27,7 @@ TEST(PictureQuery, ReadsEveryParameter) {
                                         {"max_ms", "250"},
                                         {"cursor", "true"}});
 
-  const auto& query = std::get<PictureQuery>(read);
+  const auto& query = std::get<service::PictureQuery>(read);
   EXPECT_EQ(query.region->x, -1);
   EXPECT_EQ(query.region->height, 40);
   EXPECT_EQ(query.window, "main");
@@ -75,7 +75,7 @@ TEST(InputRequest, KnowsWhereThePointerEnds) {
                           .as_object();
   Fields fields(parsed);
 
-  const auto pointer = pointer_after(read_input(fields));
+  const auto pointer = service::pointer_after(read_input(fields));
 
   ASSERT_TRUE(pointer);
   EXPECT_EQ(*pointer, (wire::screen::Point{5, 6}));

@@ -45,7 +45,7 @@ Task<void> send_file(Exchange& exchange, int file, std::uint64_t size, const std
     if (range->unsatisfiable) {
       Problem problem = make_problem(http::status::range_not_satisfiable, "range_not_satisfiable",
                                      "the file has " + std::to_string(size) + " bytes",
-                                     "ask for a range within it, or leave Range out");
+                                     "request a range within it, or leave Range out");
       problem.headers.emplace_back("Content-Range", "bytes */" + std::to_string(size));
       co_return co_await respond(exchange, problem);
     }

@@ -6,8 +6,7 @@
 
 #include "api/connection.h"
 #include "api/websocket_stream.h"
-#include "backend/clock.h"
-#include "backend/spawn.h"
+#include "service/async.h"
 
 namespace vitrine::api {
 
@@ -65,7 +64,7 @@ Result<std::vector<const Identity*>> Server::change_tokens(std::span<const Token
   if (!added) return added;
   for (const auto& [websocket, opened_by] : traffic_.websockets)
     if (!traffic_.config.identities.is_welcome(*opened_by))
-      websocket->begin_close(WebSocket::Close::policy, "this token is not known here any more");
+      websocket->begin_close(WebSocket::Close::policy, "this token has been revoked");
   return added;
 }
 

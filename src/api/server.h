@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "api/traffic.h"
+#include "api/server_state.h"
 
 namespace vitrine::api {
 
@@ -39,7 +39,7 @@ class Server {
   Task<void> serve(asio::ip::tcp::socket socket);
 
   asio::ip::tcp::acceptor acceptor_;
-  Traffic traffic_;
+  ServerState traffic_;
   std::size_t connections_ = 0;
 };
 

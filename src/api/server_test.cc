@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "backend/spawn.h"
+#include "service/async.h"
 
 namespace vitrine::api {
 namespace {

@@ -1,25 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/text.h"
 
-#include "wire/messages.h"
-
 namespace vitrine::api {
-
-std::string as_text(std::string_view bytes) {
-  std::string text(bytes);
-  if (wire::is_utf8(bytes)) return text;
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
-  return text;
-}
-
-std::string shown(std::string_view name) {
-  constexpr std::size_t kMost = 64;
-  if (name.size() <= kMost) return as_text(name);
-  std::size_t end = kMost;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
-  return as_text(name.substr(0, end)) + "...";
-}
 
 std::string disposition(std::string_view path) {
   std::string plain;

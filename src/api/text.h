@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that a client or session code chose, as JSON can carry them.
+// Bytes that a client or session code chose, as JSON and headers can carry them.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "service/text.h"
+
 namespace vitrine::api {
 
-// Itself if it is UTF-8; else with a ? for every byte that is no ASCII.
-std::string as_text(std::string_view bytes);
-
-// A name as errors show it: its beginning, cut between characters.
-std::string shown(std::string_view name);
+using service::as_text;
+using service::shown;
 
 // Content-Disposition for the last part of a path: a plain name without quotes and control bytes,
 // and the exact one beside it.

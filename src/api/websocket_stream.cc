@@ -6,8 +6,7 @@
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/websocket.hpp>
 
-#include "backend/clock.h"
-#include "backend/spawn.h"
+#include "service/async.h"
 
 namespace vitrine::api {
 
@@ -60,10 +59,10 @@ Task<void> WebSocketStream::read_all() {
     inbox_.push_back({beast::buffers_to_string(buffer.data()), stream_.got_text()});
     inbox_bytes_ += inbox_.back().data.size();
     buffer.consume(buffer.size());
-    changes_.tell();
+    changes_.notify_all();
   }
   open_ = reading_ = false;
-  changes_.tell();
+  changes_.notify_all();
 }
 
 Task<void> WebSocketStream::write_all() {
@@ -75,7 +74,7 @@ Task<void> WebSocketStream::write_all() {
         continue;
       }
       open_ = false;
-      changes_.tell();
+      changes_.notify_all();
       co_await stream_.async_close(*closing_, token_of(failed));
       break;
     }
@@ -84,12 +83,12 @@ Task<void> WebSocketStream::write_all() {
     stream_.text(message.is_text);
     co_await stream_.async_write(asio::buffer(message.data), token_of(failed));
     outbox_bytes_ -= message.data.size();
-    changes_.tell();
+    changes_.notify_all();
   }
   open_ = writing_ = false;
   // The reader may be waiting for a peer that will never speak again.
   if (failed) beast::get_lowest_layer(stream_).cancel();
-  changes_.tell();
+  changes_.notify_all();
 }
 
 Task<std::optional<WebSocket::Message>> WebSocketStream::next() {
@@ -98,7 +97,7 @@ Task<std::optional<WebSocket::Message>> WebSocketStream::next() {
   Message message = std::move(inbox_.front());
   inbox_.pop_front();
   inbox_bytes_ -= message.data.size();
-  changes_.tell();
+  changes_.notify_all();
   co_return message;
 }
 
@@ -106,7 +105,7 @@ Task<bool> WebSocketStream::send(Message message) {
   if (!open_ || closing_) co_return false;
   outbox_bytes_ += message.data.size();
   outbox_.push_back(std::move(message));
-  changes_.tell();
+  changes_.notify_all();
   while (open_ && outbox_bytes_ > kMaxUnsent) co_await changes_.wait();
   co_return open_;
 }
@@ -115,7 +114,7 @@ void WebSocketStream::begin_close(Close code, std::string_view reason) {
   if (closing_) return;
   closing_ = websocket::close_reason(static_cast<websocket::close_code>(code),
                                      beast::string_view(reason.data(), reason.size()));
-  changes_.tell();
+  changes_.notify_all();
 }
 
 Task<void> WebSocketStream::close(Close code, std::string_view reason) {

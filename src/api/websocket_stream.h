@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "api/websocket.h"
-#include "session/changes.h"
+#include "session/condition.h"
 
 namespace vitrine::api {
 
@@ -35,7 +35,7 @@ class WebSocketStream final : public WebSocket,
   Task<void> write_all();
 
   boost::beast::websocket::stream<boost::beast::tcp_stream> stream_;
-  session::Changes changes_;
+  session::Condition changes_;
   std::deque<Message> inbox_;
   std::size_t inbox_bytes_ = 0;
   std::deque<Message> outbox_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/openenv/adapter.h"
 
-#include "provision/provisioner.h"
-#include "session/stamps.h"
+#include "api/openenv/errors.h"
+#include "api/streamed.h"
+#include "session/ids_and_time.h"
 
 namespace vitrine::api::openenv {
 
@@ -49,10 +50,7 @@ std::string state_json(const std::shared_ptr<Environment>& environment) {
   return to_json(environment ? environment->state() : State{});
 }
 
-std::size_t Adapter::active() const {
-  const Identity& owner = settings_.owner;
-  return owner.is_named() ? registry_.list(owner).size() : registry_.count();
-}
+std::size_t Adapter::active() const { return operations_.count(settings_.owner); }
 
 std::string Adapter::full_message() const {
   return "Server at capacity: " + std::to_string(active()) + "/" +
@@ -128,12 +126,12 @@ Task<void> Adapter::refuse(Exchange& exchange, const Mistakes& mistakes) {
 }
 
 Task<void> Adapter::fail(Exchange& exchange, const Error& error) {
-  const bool full = error.code == Code::unavailable || error.code == Code::over_limit;
+  const bool full = is_capacity(error);
   const http::status status =
       full ? http::status::service_unavailable : http::status::internal_server_error;
   std::vector<Header> headers;
   if (full) headers.emplace_back("Retry-After", "1");
-  std::string why = error.message;
+  std::string why = text_of(error);
   if (!error.remedy.empty()) why += "; " + error.remedy;
   std::string body = detail_json(why);
   co_await exchange.respond(status, kJson, std::move(body), std::move(headers));
@@ -144,7 +142,9 @@ std::variant<Reset, Mistakes> Adapter::read_known_reset(const json::object& obje
   auto request = read_reset(object, prefix);
   auto* reset = std::get_if<Reset>(&request);
   if (reset == nullptr) return request;
-  const Status known = registry_.check_environment(reset->environment);
+  service::SessionRequest wanted;
+  wanted.spec.environment = reset->environment;
+  const Status known = operations_.check(wanted);
   if (known) return request;
   json::array where = prefix;
   where.emplace_back("environment");
@@ -184,15 +184,14 @@ Task<void> Adapter::reset(Exchange& exchange) {
   if (has_cookie && environment)
     co_return co_await answer_reset(exchange, environment, std::move(*request));
   // Its packages are seen to now: what is wrong with them is the answer to this request.
-  session::SessionSpec spec;
-  spec.owner = settings_.owner.name;
-  spec.additional = true;
-  provision::add_imports(request->imports, spec);
-  spec.allow_sdist = request->allow_sdist;
-  spec.environment = request->environment;
-  Status provided = co_await registry_.provide(&spec);
-  if (!provided) co_return co_await fail(exchange, provided.error());
-  request->notes = spec.package_notes;
+  service::SessionRequest wanted;
+  wanted.spec.owner = settings_.owner.name;
+  wanted.spec.environment = request->environment;
+  add_packages(*request, wanted);
+  HttpClient client(exchange);
+  Result<std::vector<std::string>> notes = co_await operations_.prepare(std::move(wanted), client);
+  if (!notes) co_return co_await fail(exchange, notes.error());
+  request->notes = std::move(*notes);
   if (!request->episode) request->episode = new_episode();
   if (!has_cookie) environment->reset_later(*request);
   EnvironmentPtr own = make(Environment::Life::idle);
@@ -208,9 +207,9 @@ Task<void> Adapter::answer_step(Exchange& exchange, EnvironmentPtr environment,
   auto request = read_step(*body);
   if (auto* wrong = std::get_if<Mistakes>(&request)) co_return co_await refuse(exchange, *wrong);
   Step& step = std::get<Step>(request);
-  const auto gone = [&exchange]() -> Task<void> { co_await exchange.gone(); };
+  HttpClient client(exchange);
   Result<Observation> seen =
-      co_await environment->step(std::move(step.action), step.timeout_s, gone);
+      co_await environment->step(std::move(step.action), step.timeout_s, client);
   if (!seen) co_return co_await fail(exchange, seen.error());
   std::string text = to_json(std::move(*seen));
   co_await exchange.respond(http::status::ok, kJson, std::move(text), std::move(headers));
@@ -236,13 +235,13 @@ Task<void> Adapter::web_reset(Exchange& exchange) {
   std::optional<Reset> request = co_await reset_of(exchange);
   if (!request) co_return;
   co_await answer_reset(exchange, web_, std::move(*request));
-  web_changes_->tell();
+  web_changes_->notify_all();
 }
 
 Task<void> Adapter::web_step(Exchange& exchange) {
   std::vector<Header> headers;
   co_await answer_step(exchange, web_, std::move(headers));
-  web_changes_->tell();
+  web_changes_->notify_all();
 }
 
 }  // namespace vitrine::api::openenv

@@ -33,9 +33,12 @@ std::string state_json(const std::shared_ptr<Environment>& environment);
 
 class Adapter : public std::enable_shared_from_this<Adapter> {
  public:
-  Adapter(asio::any_io_executor executor, session::Registry& registry, Judge& judge,
+  Adapter(asio::any_io_executor executor, service::Operations& operations, Judge& judge,
           const Settings& settings)
-      : executor_(std::move(executor)), registry_(registry), judge_(judge), settings_(settings) {}
+      : executor_(std::move(executor)),
+        operations_(operations),
+        judge_(judge),
+        settings_(settings) {}
 
   void add_to(Router& router);
 
@@ -55,7 +58,8 @@ class Adapter : public std::enable_shared_from_this<Adapter> {
   using Environments = std::map<std::string, EnvironmentPtr>;
 
   EnvironmentPtr make(Environment::Life life) const {
-    return std::make_shared<Environment>(executor_, registry_, judge_, settings_.owner.name, life);
+    return std::make_shared<Environment>(executor_, operations_, judge_, settings_.owner.name,
+                                         life);
   }
   static EnvironmentPtr find(const Environments& among, const std::string& id) {
     const auto found = among.find(id);
@@ -85,7 +89,7 @@ class Adapter : public std::enable_shared_from_this<Adapter> {
   }
 
   asio::any_io_executor executor_;
-  session::Registry& registry_;
+  service::Operations& operations_;
   Judge& judge_;
   Settings settings_;
   Environments with_cookies_;
@@ -94,7 +98,7 @@ class Adapter : public std::enable_shared_from_this<Adapter> {
   Environments of_mcp_;
   // That of the page, and who watches it.
   EnvironmentPtr web_;
-  std::optional<session::Changes> web_changes_;
+  std::optional<session::Condition> web_changes_;
 };
 
 }  // namespace vitrine::api::openenv

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/openenv/environment.h"
 
-#include <boost/asio/experimental/awaitable_operators.hpp>
-
 #include "api/render.h"
-#include "backend/spawn.h"
-#include "provision/provisioner.h"
-#include "session/stamps.h"
+#include "service/async.h"
+#include "service/errors.h"
+#include "session/ids_and_time.h"
 
 namespace vitrine::api::openenv {
 
-using namespace boost::asio::experimental::awaitable_operators;
-using session::Execution;
-using session::Session;
+using service::SessionRef;
 using std::chrono::milliseconds;
 
 namespace {
@@ -23,26 +19,13 @@ constexpr milliseconds kLongest{50'000};
 constexpr milliseconds kSpare{1'000};          // what the way back and the ending of code may take
 constexpr std::uint64_t kOutput = 400u << 10;  // of each stream: an answer stays below a megabyte
 constexpr std::size_t kMaxResults = 600'000;
-constexpr std::size_t kMaxPicture = 360'000;  // a third more in the answer
-constexpr milliseconds kPatience{50};         // before a client is watched for leaving
+constexpr std::size_t kMaxPicture = 360'000;      // a third more in the answer
+constexpr milliseconds kPackagePatience{25'000};  // and a second try after the first
 
 std::string with_line(std::string text, const std::string& line) {
   if (line.empty()) return text;
   if (!text.empty() && text.back() != '\n') text += '\n';
   return text + line;
-}
-
-// The text of the last statement's value.
-Task<std::string> value_of(std::shared_ptr<Execution> execution) {
-  session::EventLog::Reader reader(execution->events());
-  std::string text;
-  while (std::optional<session::Event> event = co_await reader.next()) {
-    const auto* result = std::get_if<session::ResultEvent>(&*event);
-    if (result == nullptr || result->kind != wire::ResultKind::value) continue;
-    for (const auto& [type, bytes] : result->data)
-      if (type == "text/plain") text = bytes;
-  }
-  co_return text;
 }
 
 milliseconds time_for(const Action& action, std::optional<double> patience, milliseconds usual) {
@@ -57,9 +40,10 @@ milliseconds time_for(const Action& action, std::optional<double> patience, mill
   return std::clamp(limit, milliseconds(1), kLongest);
 }
 
-json::object metadata_of(const ExecRecord& record, const Wishes& of_episode, const Action& action) {
+json::object metadata_of(const ExecRecord& record, const ObservationOptions& of_episode,
+                         const Action& action) {
   json::object metadata;
-  const Wishes& own = action.wishes;
+  const ObservationOptions& own = action.wishes;
   if (record.wants_screenshot) {
     if (!action.capture_screenshot)
       metadata["screenshot"] =
@@ -83,11 +67,19 @@ json::object metadata_of(const ExecRecord& record, const Wishes& of_episode, con
   if (usage) metadata["usage"] = shown["usage"];
   if (results && json::serialize(shown["results"]).size() <= kMaxResults)
     metadata["results"] = shown["results"];
-  else if (results) metadata["results_error"] = "too_large: an answer has less than a megabyte";
+  else if (results) metadata["results_error"] = "too_large: a response has less than a megabyte";
   return metadata;
 }
 
 }  // namespace
+
+void add_packages(const Reset& wishes, service::SessionRequest& request) {
+  request.additional_imports = true;
+  request.patience = kPackagePatience;
+  provision::add_imports(wishes.imports, request.packages);
+  request.packages.allow_sdist = wishes.allow_sdist;
+  request.spec.allow_sdist = wishes.allow_sdist;
+}
 
 std::string new_episode() {
   std::string id = session::new_id();
@@ -97,24 +89,24 @@ std::string new_episode() {
   return id;
 }
 
-Task<Result<std::shared_ptr<Session>>> Environment::create() {
-  session::SessionSpec spec;
+Task<Result<SessionRef>> Environment::create() {
+  service::SessionRequest request;
+  session::SessionSpec& spec = request.spec;
   spec.name = "openenv";
   spec.owner = owner_;
   spec.stored = false;  // its client leaves with the front, or finds a new one
   spec.limits.output_bytes = kOutput;
   spec.seed = wishes_.seed;
-  spec.policy = wishes_.policy.value_or(registry_.default_policy());
+  spec.policy = wishes_.policy.value_or(operations_.default_policy());
   if (wishes_.seed) spec.variant = Variant::seeded;
-  spec.additional = true;
-  provision::add_imports(wishes_.imports, spec);
-  spec.allow_sdist = wishes_.allow_sdist;
   spec.environment = wishes_.environment;
-  Result<std::shared_ptr<Session>> made = co_await registry_.create(spec);
+  add_packages(wishes_, request);
+  service::NoClient nobody;
+  Result<SessionRef> made = co_await operations_.create(request, nobody);
   if (made || made.error().code != Code::unavailable || !session_) co_return made;
-  std::shared_ptr<Session> old = let_go();  // full: its own place is the one to take
-  (void)co_await registry_.end(old);
-  co_return co_await registry_.create(spec);
+  const SessionRef old = let_go();  // full: its own place is the one to take
+  (void)co_await operations_.end(old);
+  co_return co_await operations_.create(request, nobody);
 }
 
 Task<Status> Environment::make_session() {
@@ -123,32 +115,32 @@ Task<Status> Environment::make_session() {
     explicit Making(Environment& one) : of(one) { of.making_ = true; }
     ~Making() {
       of.making_ = false;
-      of.changes_.tell();
+      of.changes_.notify_all();
     }
   } making(*this);
-  Result<std::shared_ptr<Session>> made = co_await create();
+  Result<SessionRef> made = co_await create();
   if (!made) co_return std::move(made.error());
   close();
   session_ = std::move(*made);
   told_ = false;
-  if (life_ == Life::connection) ++session_->attached;
+  if (life_ == Life::connection) attached_ = operations_.attach(session_);
   co_return ok();
 }
 
-std::shared_ptr<Session> Environment::let_go() {
-  std::shared_ptr<Session> old = std::exchange(session_, nullptr);
-  if (old && life_ == Life::connection) --old->attached;
+SessionRef Environment::let_go() {
+  SessionRef old = std::exchange(session_, nullptr);
+  attached_ = {};
   return old;
 }
 
 void Environment::close() {
-  std::shared_ptr<Session> old = let_go();
+  const SessionRef old = let_go();
   if (!old) return;
   spawn(
       executor_,
-      [](session::Registry* registry, std::shared_ptr<Session> one) -> Task<void> {
-        (void)co_await registry->end(one);
-      }(&registry_, old),
+      [](service::Operations* operations, SessionRef one) -> Task<void> {
+        (void)co_await operations->end(one);
+      }(&operations_, old),
       "end of an environment");
 }
 
@@ -162,7 +154,7 @@ Observation Environment::begin() {
   state_ = State();
   state_.episode = wishes_.episode ? wishes_.episode : new_episode();
   Observation seen;
-  const std::vector<std::string>& told = session_ ? session_->notes : wishes_.notes;
+  const std::vector<std::string>& told = session_ ? session_->notes() : wishes_.notes;
   if (!told.empty()) {
     json::array notes;
     for (const std::string& note : told) notes.emplace_back(note);
@@ -189,38 +181,30 @@ Task<Result<Observation>> Environment::reset(Reset request) {
 }
 
 Task<Result<Observation>> Environment::step(Action action, std::optional<double> patience,
-                                            std::function<Task<void>()> gone) {
+                                            service::Client& client) {
   auto self = shared_from_this();
   while (making_) co_await changes_.wait();
   if (!is_usable()) {
     lost_ = lost_ || (session_ && !told_);
     if (Status made = co_await make_session(); !made) co_return std::move(made.error());
   }
-  std::shared_ptr<Session> session = session_;
-  registry_.wake(*session);
+  const SessionRef session = session_;
   ExecRequest request;
   request.code = action.code;
-  request.timeout = time_for(action, patience, session->spec.limits.exec_time);
+  request.timeout = time_for(action, patience, session->spec().limits.exec_time);
   request.capture_screenshot =
       action.capture_screenshot || action.wishes.screenshot || wishes_.wishes.screenshot;
   request.screenshot_bytes = kMaxPicture;
   if (action.render_timeout)
     request.render_timeout =
         milliseconds(static_cast<std::int64_t>(std::min(*action.render_timeout, 30.0) * 1000));
-  Result<std::shared_ptr<Execution>> started = session->execute(std::move(request));
-  if (!started) co_return std::move(started.error());
-  std::shared_ptr<Execution> execution = std::move(*started);
-  if (!co_await execution->finished_within(kPatience)) {
-    const auto first = co_await (execution->finished() || gone());
-    if (first.index() == 1) {
-      session->interrupt(execution.get());
-      co_return Error{Code::unavailable, "the client left"};
-    }
-  }
-  const ExecRecord& record = execution->record;
+  Result<service::Run> run = operations_.execute(session, std::move(request));
+  if (!run) co_return std::move(run.error());
+  if (!co_await run->finished(client)) co_return service::client_left();
+  const ExecRecord& record = run->record();
   Observation seen;
   seen.exit_code = record.exit_code;
-  seen.out = with_line(record.out, co_await value_of(execution));
+  seen.out = with_line(record.out, co_await run->value());
   if (std::exchange(lost_, false))
     seen.err =
         "note: the environment's interpreter was gone and has been replaced: its variables "

@@ -6,14 +6,13 @@
 // Threading: the front's one thread.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "api/openenv/judge.h"
 #include "api/openenv/messages.h"
-#include "session/changes.h"
-#include "session/registry.h"
+#include "service/operations.h"
+#include "session/condition.h"
 
 namespace vitrine::api::openenv {
 
@@ -26,10 +25,10 @@ class Environment : public std::enable_shared_from_this<Environment> {
   enum class Life { connection, idle };
 
   // Its sessions belong to `owner`, the name of an identity.
-  Environment(asio::any_io_executor executor, session::Registry& registry, Judge& judge,
+  Environment(asio::any_io_executor executor, service::Operations& operations, Judge& judge,
               std::string owner, Life life)
       : executor_(executor),
-        registry_(registry),
+        operations_(operations),
         judge_(judge),
         owner_(std::move(owner)),
         life_(life),
@@ -40,10 +39,10 @@ class Environment : public std::enable_shared_from_this<Environment> {
   Task<Result<Observation>> reset(Reset request);
   // The same without making a session before it is needed.
   Observation reset_later(Reset request);
-  // `gone` returns when the client has left: then the code is interrupted. `patience` = how long the
-  // client waits, if it has said so.
+  // The code is interrupted when the client leaves. `patience` = how long the client waits, if it has
+  // said so.
   Task<Result<Observation>> step(Action action, std::optional<double> patience,
-                                 std::function<Task<void>()> gone);
+                                 service::Client& client);
   // Ends the session, without waiting for it.
   void close();
 
@@ -51,30 +50,34 @@ class Environment : public std::enable_shared_from_this<Environment> {
   // Its client had another that no longer exists: the next step says so.
   void replaces_another() { lost_ = true; }
   // Nothing of it exists any more: nobody used it for a long time.
-  bool is_over() const { return session_ && session_->ended; }
+  bool is_over() const { return session_ && session_->is_ended(); }
   bool has_session() const { return session_ || making_; }
 
  private:
-  bool is_usable() const { return session_ && !session_->death && !session_->ended; }
-  std::shared_ptr<session::Session> let_go();
+  bool is_usable() const { return session_ && session_->is_usable(); }
+  service::SessionRef let_go();
   // One at a time: requests of a client without a socket may come together.
   Task<Status> make_session();
-  Task<Result<std::shared_ptr<session::Session>>> create();
+  Task<Result<service::SessionRef>> create();
   Observation begin();
 
   asio::any_io_executor executor_;
-  session::Registry& registry_;
+  service::Operations& operations_;
   Judge& judge_;
   std::string owner_;
   Life life_;
-  std::shared_ptr<session::Session> session_;
+  service::SessionRef session_;
+  session::Session::Attachment attached_;  // while the client's connection lasts
   Reset wishes_;
   State state_;
   bool lost_ = false;  // variables, and the client does not know
   bool told_ = false;  // the client knows that the session is dead
   bool making_ = false;
-  session::Changes changes_;
+  session::Condition changes_;
 };
+
+// What an episode asks for, and ADDITIONAL_IMPORTS, as packages of its session.
+void add_packages(const Reset& wishes, service::SessionRequest& request);
 
 // A random UUID, as OpenEnv names episodes.
 std::string new_episode();

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "testing/life.h"
+#include "testing/door.h"
 #include "testing/temp_dir.h"
 
 namespace vitrine::api::openenv {
@@ -17,7 +17,7 @@ using Started = vitrine::testing::Front::Started<Result<Observation>>;
 class EnvironmentTest : public ::testing::Test {
  protected:
   std::shared_ptr<Environment> make(Environment::Life kind = Environment::Life::connection) {
-    return std::make_shared<Environment>(front.context.get_executor(), life.registry, judge,
+    return std::make_shared<Environment>(front.context.get_executor(), door.operations, judge,
                                          "alice", kind);
   }
   std::shared_ptr<Environment> opened() {
@@ -25,14 +25,10 @@ class EnvironmentTest : public ::testing::Test {
     EXPECT_TRUE(front.run(environment->open()));
     return environment;
   }
-  // The client stays, unless it leaves.
-  Task<void> gone() {
-    while (!left) co_await leaving.wait();
-  }
   Started begin_step(Environment& environment, const std::string& code) {
     Action action;
     action.code = code;
-    return front.start(environment.step(action, std::nullopt, [this] { return gone(); }));
+    return front.start(environment.step(action, std::nullopt, client));
   }
   Observation step(Environment& environment, const std::string& code,
                    wire::Claim claim = wire::Claim::ok, int exit_code = 0) {
@@ -46,9 +42,9 @@ class EnvironmentTest : public ::testing::Test {
   vitrine::testing::TempDir directory;
   vitrine::testing::Life life{directory.path()};
   vitrine::testing::Front& front = life.front;
-  Judge judge{front.context.get_executor(), life.registry, ""};
-  session::Changes leaving{front.context.get_executor()};
-  bool left = false;
+  vitrine::testing::Door door{life, directory.path()};
+  Judge judge{front.context.get_executor(), door.operations, ""};
+  vitrine::testing::LeavingClient client{front.context.get_executor()};
 };
 
 TEST_F(EnvironmentTest, StepsShowWhatWasPrintedAndTheLastValue) {
@@ -129,8 +125,7 @@ TEST_F(EnvironmentTest, InterruptsTheCodeOfAClientThatLeaves) {
   front.advance(milliseconds(51));  // then the client is watched
   EXPECT_EQ(front.keeper.count<wire::Interrupt>(), 0u);
 
-  left = true;
-  leaving.tell();
+  client.leave();
   front.settle();
 
   EXPECT_EQ(front.keeper.count<wire::Interrupt>(), 1u);

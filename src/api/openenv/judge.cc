@@ -3,13 +3,11 @@
 
 #include <boost/json.hpp>
 
-#include "backend/clock.h"
-#include "backend/spawn.h"
+#include "service/async.h"
 
 namespace vitrine::api::openenv {
 
 namespace json = boost::json;
-using session::Execution;
 using session::Task;
 
 namespace {
@@ -118,8 +116,8 @@ std::string_view beginning(std::string_view text, std::size_t size) {
 
 std::string_view judging_program() { return kProgram; }
 
-Judge::Judge(asio::any_io_executor executor, session::Registry& registry, std::string rules)
-    : registry_(registry),
+Judge::Judge(asio::any_io_executor executor, service::Operations& operations, std::string rules)
+    : operations_(operations),
       rules_(std::move(rules)),
       is_openenv_(rules_ == openenv_rules()),
       changes_(executor),
@@ -130,32 +128,34 @@ Task<Result<std::string>> Judge::ask(std::string code, std::string input) {
   request.code = std::move(code);
   request.stdin_text = std::move(input);
   request.timeout = kTime;
-  Result<std::shared_ptr<Execution>> execution = session_->execute(std::move(request));
-  if (!execution) co_return std::move(execution.error());
-  co_await (*execution)->finished();
-  const ExecRecord& record = (*execution)->record;
+  Result<service::Run> run = operations_.execute(session_, std::move(request));
+  if (!run) co_return std::move(run.error());
+  co_await run->ended();
+  const ExecRecord& record = run->record();
   if (record.outcome != Outcome::ok)
     co_return Error{Code::internal, "the judge ended as " + std::string(to_string(record.outcome))};
   co_return record.out;
 }
 
 Task<Status> Judge::open() {
-  if (std::shared_ptr<session::Session> old = std::exchange(session_, nullptr))
-    (void)co_await registry_.end(old);  // its place may be the only one left
-  session::SessionSpec spec;
-  spec.name = "rewards";
-  spec.variant = Variant::bare;
-  spec.lifetime = Lifetime::service;  // is in no list, and of no use to the next front
-  Result<std::shared_ptr<session::Session>> made = co_await registry_.create(std::move(spec));
+  attached_ = {};
+  if (const service::SessionRef old = std::exchange(session_, nullptr))
+    (void)co_await operations_.end(old);  // its place may be the only one left
+  service::SessionRequest request;
+  request.spec.name = "rewards";
+  request.spec.variant = Variant::bare;
+  request.spec.lifetime = Lifetime::service;  // is in no list, and of no use to the next front
+  service::NoClient nobody;
+  Result<service::SessionRef> made = co_await operations_.create(std::move(request), nobody);
   if (!made) co_return std::move(made.error());
   session_ = std::move(*made);
-  ++session_->attached;  // however long nobody is judged
+  attached_ = operations_.attach(session_);
   Result<std::string> said = co_await ask(std::string(judging_program()), rules_);
   if (!said) co_return std::move(said.error());
   if (*said == "ok\n") co_return ok();
   co_return Error{.code = Code::invalid_argument,
                   .message = "reward: " + said->substr(0, said->find('\n')),
-                  .remedy = "correct the file of --reward; docs/rewards.md says what it may hold"};
+                  .remedy = "correct the file of --reward; docs/rewards.md describes it"};
 }
 
 Task<Status> Judge::start() {
@@ -185,10 +185,9 @@ Task<std::optional<double>> Judge::reward(const Judged& judged) {
 }
 
 Task<bool> Judge::judge(std::vector<std::shared_ptr<Case>> cases) {
-  if (!session_ || session_->death || session_->ended) {
+  if (!session_ || !session_->is_usable()) {
     if (Status ready = co_await open(); !ready) co_return false;
   }
-  registry_.wake(*session_);
   std::string input = "[";
   for (const auto& one : cases) input += (input.size() == 1 ? "" : ",") + one->json;
   input += "]";
@@ -223,10 +222,10 @@ Task<void> Judge::judge_all() {
         std::vector<std::shared_ptr<Case>> alone(1, one);
         (void)co_await judge(std::move(alone));
         one->done = true;
-        changes_.tell();
+        changes_.notify_all();
       }
     for (const auto& one : cases) one->done = true;
-    changes_.tell();
+    changes_.notify_all();
   }
 }
 

@@ -15,8 +15,8 @@
 
 #include "api/exchange.h"
 #include "api/openenv/rules.h"
-#include "session/changes.h"
-#include "session/registry.h"
+#include "service/operations.h"
+#include "session/condition.h"
 
 namespace vitrine::api::openenv {
 
@@ -26,7 +26,7 @@ std::string_view judging_program();
 class Judge {
  public:
   // `rules`: JSON as docs/rewards.md says; "" = there are none, and every reward is 0.
-  Judge(asio::any_io_executor executor, session::Registry& registry, std::string rules);
+  Judge(asio::any_io_executor executor, service::Operations& operations, std::string rules);
 
   // Whether the rules are good, with the reason if not. Call it once before reward(). Only rules of a
   // file need their session from the beginning.
@@ -48,12 +48,13 @@ class Judge {
   session::Task<Result<std::string>> ask(std::string code, std::string input);
   session::Task<Status> open();
 
-  session::Registry& registry_;
+  service::Operations& operations_;
   std::string rules_;
   bool is_openenv_;
-  std::shared_ptr<session::Session> session_;
+  service::SessionRef session_;
+  session::Session::Attachment attached_;  // however long nobody is judged
   std::vector<std::shared_ptr<Case>> waiting_;
-  session::Changes changes_;
+  session::Condition changes_;
   asio::any_io_executor executor_;
   bool judging_ = false;
 };

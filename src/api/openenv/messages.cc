@@ -53,8 +53,8 @@ void read_flag(const json::object& object, const json::array& prefix, const char
         {"bool_type", at(prefix, key), "Input should be a valid boolean", *value, {}});
 }
 
-void read_wishes(const json::object& object, const json::array& prefix, Wishes& into,
-                 Mistakes& mistakes) {
+void read_options(const json::object& object, const json::array& prefix, ObservationOptions& into,
+                  Mistakes& mistakes) {
   read_flag(object, prefix, "capture_screenshot", into.screenshot, mistakes);
   read_flag(object, prefix, "results", into.results, mistakes);
   read_flag(object, prefix, "usage", into.usage, mistakes);
@@ -114,7 +114,7 @@ std::variant<std::uint64_t, Mistake> read_seed(const json::value& seed, json::ar
   return static_cast<std::uint64_t>(std::fmod(number, 9007199254740992.0));
 }
 
-std::string quoted(std::string_view text) { return json::serialize(json::string(text)); }
+std::string json_text(std::string_view text) { return json::serialize(json::string(text)); }
 
 // The beginning and the end of a text, as much as fits into `size` bytes, cut between characters.
 std::string shortened(const std::string& text, std::size_t size) {
@@ -129,10 +129,10 @@ std::string shortened(const std::string& text, std::size_t size) {
 
 // As JSON, in at most `limit` bytes or little more.
 std::string quoted_within(const std::string& text, std::size_t limit) {
-  std::string out = quoted(text);
+  std::string out = json_text(text);
   // What needs escapes grows up to sixfold: halving ends soon.
   for (std::size_t size = limit; out.size() > limit && size > 0; size /= 2)
-    if (size < text.size()) out = quoted(shortened(text, size));
+    if (size < text.size()) out = json_text(shortened(text, size));
   return out;
 }
 
@@ -179,7 +179,7 @@ std::variant<Action, Mistakes> read_action(const json::object& object) {
   read_positive(object, {}, "timeout_s", action.timeout_s, mistakes);
   if (const json::value* metadata = object.if_contains("metadata"); metadata != nullptr) {
     if (metadata->is_object())
-      read_wishes(metadata->as_object(), {"metadata"}, action.wishes, mistakes);
+      read_options(metadata->as_object(), {"metadata"}, action.wishes, mistakes);
     else
       mistakes.push_back(
           {"dict_type", {"metadata"}, "Input should be a valid dictionary", *metadata, {}});
@@ -259,7 +259,7 @@ std::variant<Reset, Mistakes> read_reset(const json::object& object, const json:
                           json::object{{"max_length", kMaxName}}});
     else reset.episode = std::string(episode->as_string());
   }
-  read_wishes(object, prefix, reset.wishes, mistakes);
+  read_options(object, prefix, reset.wishes, mistakes);
   read_session_wishes(object, prefix, reset, mistakes);
   if (!mistakes.empty()) return mistakes;
   return reset;
@@ -300,7 +300,7 @@ std::string to_json(Observation observation) {
 }
 
 std::string to_json(const State& state) {
-  return "{\"episode_id\":" + (state.episode ? quoted(*state.episode) : std::string("null")) +
+  return "{\"episode_id\":" + (state.episode ? json_text(*state.episode) : std::string("null")) +
          ",\"step_count\":" + std::to_string(state.steps) +
          ",\"last_exit_code\":" + std::to_string(state.last_exit_code) + "}";
 }

@@ -35,7 +35,7 @@ json::array to_json(const Mistakes& mistakes);
 std::string brief(std::string_view text);
 
 // What `metadata` of an observation is to hold.
-struct Wishes {
+struct ObservationOptions {
   bool screenshot = false;
   bool results = false;  // as the native API shows them
   bool usage = false;
@@ -44,7 +44,7 @@ struct Wishes {
 struct Action {
   std::string code;
   bool capture_screenshot = false;  // asked for beside `code`: answered there
-  Wishes wishes;                    // of the action's own `metadata`
+  ObservationOptions wishes;        // of the action's own `metadata`
   std::optional<double> render_timeout;
   std::optional<double> timeout_s;
 };
@@ -54,7 +54,7 @@ struct Reset {
   std::optional<std::uint64_t> seed;
   std::optional<std::string> episode;
   std::optional<Policy> policy;           // `executor_backend`
-  Wishes wishes;                          // of every step
+  ObservationOptions wishes;              // of every step
   std::vector<std::string> imports = {};  // modules, or requirement strings
   bool allow_sdist = false;
   std::string environment = {};         // of the image; "" = the plain one

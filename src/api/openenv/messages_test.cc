@@ -51,7 +51,7 @@ TEST(OpenenvAction, HasTheMistakesOfTheStockModels) {
 }
 
 TEST(OpenenvAction, SaysWhatItsMetadataIsToHold) {
-  const Wishes wishes =
+  const ObservationOptions wishes =
       action_of(R"({"code": "", "metadata": {"results": true, "usage": true}})").wishes;
 
   EXPECT_TRUE(wishes.results && wishes.usage && !wishes.screenshot);
@@ -159,7 +159,8 @@ TEST(OpenenvStep, ReadsTheActionAndTheClientsPatience) {
 TEST(OpenenvStep, SaysWhereItIsWrong) {
   EXPECT_EQ(first_mistake(read_step(object("{}"))).at("loc"), json::value({"body", "action"}));
   EXPECT_EQ(first_mistake(read_step(object(R"({"action": 1})"))).at("type"), "dict_type");
-  EXPECT_EQ(first_mistake(read_step(object(R"({"action": {}})"))).at("loc"), json::value({"code"}));
+  EXPECT_EQ(first_mistake(read_step(object(R"({"action": {}})"))).at("loc"),
+            json::value(json::array{"code"}));
 }
 
 TEST(OpenenvObservation, HasExactlyTheKeysOfTheStockModel) {
@@ -222,7 +223,7 @@ TEST(OpenenvSchema, ForbidsWhatTheStockModelsForbid) {
   const json::value schema = json::parse(schema_json());
 
   EXPECT_EQ(schema.at("action").at("additionalProperties"), false);
-  EXPECT_EQ(schema.at("action").at("required"), json::value({"code"}));
+  EXPECT_EQ(schema.at("action").at("required"), json::value(json::array{"code"}));
   EXPECT_EQ(schema.at("observation").at("additionalProperties"), false);
   EXPECT_EQ(schema.at("state").at("additionalProperties"), true);
 }

@@ -52,9 +52,9 @@ void Adapter::add_to(Router& router) {
     say(path, "OpenEnv: this description as a page", "text/html; charset=utf-8", docs_html());
 }
 
-void add_routes(Router& router, asio::any_io_executor executor, session::Registry& registry,
+void add_routes(Router& router, asio::any_io_executor executor, service::Operations& operations,
                 Judge& judge, const Settings& settings) {
-  std::make_shared<Adapter>(std::move(executor), registry, judge, settings)->add_to(router);
+  std::make_shared<Adapter>(std::move(executor), operations, judge, settings)->add_to(router);
 }
 
 }  // namespace vitrine::api::openenv

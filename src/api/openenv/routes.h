@@ -6,7 +6,7 @@
 
 #include "api/openenv/judge.h"
 #include "api/router.h"
-#include "session/registry.h"
+#include "service/operations.h"
 
 namespace vitrine::api::openenv {
 
@@ -16,7 +16,7 @@ struct Settings {
 };
 
 // Adds the routes. Everything must outlive the router.
-void add_routes(Router& router, asio::any_io_executor executor, session::Registry& registry,
+void add_routes(Router& router, asio::any_io_executor executor, service::Operations& operations,
                 Judge& judge, const Settings& settings);
 
 }  // namespace vitrine::api::openenv

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/openenv/judge.h"
+#include "testing/temp_dir.h"
 
 namespace vitrine::api::openenv {
 namespace {
@@ -101,9 +102,8 @@ std::vector<std::string> corpus() {
 
 // What the judging program says of each: its reward, and whether it parses.
 json::array asked_of_python(const std::vector<std::string>& codes) {
-  char directory[] = "/tmp/vitrine-rules-XXXXXX";
-  if (::mkdtemp(directory) == nullptr) return {};
-  const std::string at = directory;
+  const vitrine::testing::TempDir directory;
+  const std::string& at = directory.path();
   json::array steps;
   for (const std::string& code : codes)
     steps.push_back(json::object{
@@ -113,8 +113,8 @@ json::array asked_of_python(const std::vector<std::string>& codes) {
   std::ofstream(at + "/judge.py")
       << judging_program() << "\nsteps = json.load(open('" + at + "/steps'))\n"
       << "print(json.dumps([[_judged(s).hex(), _parses(s['code'])] for s in steps]))\n";
-  std::FILE* pipe = ::popen(
-      ("python3 -W ignore " + at + "/judge.py < " + at + "/rules; rm -r " + at).c_str(), "r");
+  std::FILE* pipe =
+      ::popen(("python3 -W ignore " + at + "/judge.py < " + at + "/rules").c_str(), "r");
   std::string said;
   char block[4096];
   while (const std::size_t got = std::fread(block, 1, sizeof block, pipe)) said.append(block, got);

@@ -3,7 +3,8 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "api/openenv/adapter.h"
-#include "backend/clock.h"
+#include "api/openenv/errors.h"
+#include "service/async.h"
 
 namespace vitrine::api::openenv {
 
@@ -12,6 +13,15 @@ using namespace boost::asio::experimental::awaitable_operators;
 namespace {
 
 constexpr std::chrono::seconds kRefusalTime{1};
+
+class SocketClient final : public service::Client {
+ public:
+  explicit SocketClient(WebSocket& socket) : socket_(socket) {}
+  Task<void> gone() override { return socket_.gone(); }
+
+ private:
+  WebSocket& socket_;
+};
 
 std::string error_frame(const std::string& code, const std::string& message,
                         json::object more = {}) {
@@ -65,10 +75,10 @@ Task<std::string> Adapter::answer_message(EnvironmentPtr environment, const json
   } else {
     auto action = read_action(given);
     if (auto* wrong = std::get_if<Mistakes>(&action)) co_return invalid_frame(*wrong);
-    const auto gone = [&socket]() -> Task<void> { co_await socket.gone(); };
-    seen = co_await environment->step(std::move(std::get<Action>(action)), std::nullopt, gone);
+    SocketClient client(socket);
+    seen = co_await environment->step(std::move(std::get<Action>(action)), std::nullopt, client);
   }
-  if (!seen) co_return error_frame("EXECUTION_ERROR", seen.error().message);
+  if (!seen) co_return error_frame("EXECUTION_ERROR", text_of(seen.error()));
   co_return "{\"type\":\"observation\",\"data\":" + to_json(std::move(*seen)) + "}";
 }
 
@@ -81,7 +91,7 @@ Task<void> Adapter::socket(Exchange& exchange) {
     json::object more = full ? full_numbers() : json::object{{"factory_name", kName}};
     WebSocket::Message refusal;
     refusal.data = error_frame(full ? "CAPACITY_REACHED" : "FACTORY_ERROR",
-                               full ? full_message() : opened.error().message, std::move(more));
+                               full ? full_message() : text_of(opened.error()), std::move(more));
     if (!co_await socket->send(std::move(refusal))) co_return;
     // Stock clients read it as the answer to what they send first, and cannot send to a socket that
     // is closing.
@@ -108,8 +118,8 @@ Task<void> Adapter::converse(std::shared_ptr<WebSocket> socket, EnvironmentPtr e
       answer.data = error_frame("INVALID_JSON", "Invalid JSON: " + parsed.wrong);
     } else if (!parsed.value.is_object()) {
       answer.data =
-          error_frame("SESSION_ERROR", message->is_text ? "the message is no object"
-                                                        : "only text frames are understood");
+          error_frame("SESSION_ERROR", message->is_text ? "the message is not an object"
+                                                        : "only text frames are supported");
       over = true;
     } else {
       const json::object& object = parsed.value.as_object();

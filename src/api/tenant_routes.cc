@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/per_identity.h"
+#include "api/tenant_routes.h"
 
 namespace vitrine::api {
 
-PerIdentity::PerIdentity(Router& router, const std::vector<const Identity*>& identities, Add add)
+TenantRoutes::TenantRoutes(Router& router, const std::vector<const Identity*>& identities, Add add)
     : add_(std::move(add)) {
   Router first;
   add_(first, *identities.front());
@@ -19,7 +19,7 @@ PerIdentity::PerIdentity(Router& router, const std::vector<const Identity*>& ide
   for (std::size_t i = 1; i < identities.size(); ++i) this->add(*identities[i]);
 }
 
-void PerIdentity::add(const Identity& identity) {
+void TenantRoutes::add(const Identity& identity) {
   Router own;
   add_(own, identity);
   for (std::size_t i = 0; i < handlers_.size(); ++i)

@@ -13,10 +13,10 @@
 namespace vitrine::api {
 
 // `add` is called for every identity and adds the same routes in the same order each time.
-class PerIdentity {
+class TenantRoutes {
  public:
   using Add = std::function<void(Router&, const Identity&)>;
-  PerIdentity(Router& router, const std::vector<const Identity*>& identities, Add add);
+  TenantRoutes(Router& router, const std::vector<const Identity*>& identities, Add add);
 
   // One that came later.
   void add(const Identity& identity);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/keeper_info.h"
+#include "api/native/keeper_info.h"
 
 namespace vitrine::api {
 
@@ -46,6 +46,18 @@ json::array environments_json(const std::vector<EnvironmentInfo>& environments) 
   return out;
 }
 
+json::array isolations_json(const std::vector<IsolationOffer>& isolations) {
+  json::array out;
+  for (const IsolationOffer& one : isolations) {
+    json::array capabilities;
+    for (const Capability capability : kAllCapabilities)
+      if (one.capabilities.has(capability)) capabilities.emplace_back(to_string(capability));
+    out.push_back(json::object{{"name", to_string(one.isolation)},
+                               {"capabilities", std::move(capabilities)}});
+  }
+  return out;
+}
+
 }  // namespace
 
 json::object keeper_json(const KeeperInfo& info) {
@@ -54,9 +66,10 @@ json::object keeper_json(const KeeperInfo& info) {
            {{"keeper", info.keeper_pid},
             {"front", info.front_pid},
             {"builder", info.builder_pid},
-            {"foundation", info.foundation_pid}}},
+            {"foundation", info.outer_init_pid}}},
           {"python", info.python},
           {"isolation", isolation_json(info.isolation)},
+          {"isolations", isolations_json(info.isolations)},
           {"capacity", info.capacity},
           {"egress", {{"on", info.egress}, {"proxies", info.proxies}}},
           {"pools",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/native_requests.h"
+#include "api/native/requests.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 #include "api/schemas.h"
 #include "api/text.h"
 #include "model/environment.h"
-#include "wire/messages.h"
+#include "session/worker_rules.h"
 
 namespace vitrine::api {
 
@@ -49,10 +49,10 @@ void read_display(Fields& outer, Geometry& geometry) {
 void read_environment(Fields& fields, std::map<std::string, std::string>& environment) {
   auto given = fields.texts("env");
   if (!given) return;
-  if (given->size() > wire::kMaxEnvironment)
+  if (given->size() > session::kMaxEnvironment)
     return fields.fail("env", "it has more than 256 variables", "send fewer");
   for (const auto& [name, value] : *given)
-    if (!wire::is_allowed_variable(name, value))
+    if (!session::is_allowed_variable(name, value))
       return fields.fail("env", "the variable \"" + shown(name) + "\" is not allowed",
                          "leave out names with '=', values with NUL, and variables that change how "
                          "programs are loaded (LD_*, PYTHONPATH, PYTHONHOME, ...)");
@@ -76,11 +76,11 @@ void read_network(Fields& outer, session::SessionSpec& spec) {
     }
     Status valid = network.validate();
     if (network.allow.size() < std::min(rules->size(), kMaxNetworkRules + 1))
-      fields.fail("allow", "it holds something that is no string", "send a list of strings");
+      fields.fail("allow", "it contains something that is not a string", "send a list of strings");
     else if (!valid) fields.fail("allow", valid.error().message, valid.error().remedy);
   }
   if (auto problem = fields.problem()) return outer.adopt(std::move(*problem));
-  if (spec.env.size() > wire::kMaxEnvironment - kProxyVariables)
+  if (spec.env.size() > session::kMaxEnvironment - kProxyVariables)
     return outer.fail("env", "it has more than 248 variables, and a network needs eight",
                       "send fewer");
   spec.network = std::move(network);
@@ -88,23 +88,26 @@ void read_network(Fields& outer, session::SessionSpec& spec) {
 
 }  // namespace
 
-void read_packages(Fields& fields, session::SessionSpec& spec) {
+void read_packages(Fields& fields, service::SessionRequest& request) {
   fields.use(kPackages);
-  spec.packages = fields.list("packages", R"(["polars==1.*", "humanize"])");
-  spec.imports = fields.list("imports", R"(["cv2", "matplotlib.pyplot"])");
-  for (const std::string& name : spec.imports)
-    if (spec.policy != Policy::native && !wire::is_module_name(name))
-      fields.fail("imports", "it holds something that is no module's name",
+  provision::PackageRequest& wish = request.packages;
+  wish.packages = fields.list("packages", R"(["polars==1.*", "humanize"])");
+  wish.imports = fields.list("imports", R"(["cv2", "matplotlib.pyplot"])");
+  for (const std::string& name : wish.imports)
+    if (request.spec.policy != Policy::native && !session::is_module_name(name))
+      fields.fail("imports", "it contains something that is not a module's name",
                   "send names such as \"cv2\" or \"matplotlib.pyplot\"");
-  spec.allow_sdist = fields.flag("allow_sdist").value_or(false);
+  wish.allow_sdist = fields.flag("allow_sdist").value_or(false);
+  request.spec.allow_sdist = wish.allow_sdist;  // also for what it asks for later
 }
 
-void read_session(Fields& fields, session::SessionSpec& spec) {
+void read_session(Fields& fields, service::SessionRequest& request) {
+  session::SessionSpec& spec = request.spec;
   fields.use(kSession);
   spec.name = fields.text("name").value_or("");
-  fields.choice("isolation");
+  if (auto isolation = fields.choice("isolation")) spec.isolation = *isolation_from(*isolation);
   if (auto policy = fields.choice("policy")) spec.policy = *policy_from(*policy);
-  read_packages(fields, spec);
+  read_packages(fields, request);
   spec.environment = fields.text("environment").value_or("");
   if (spec.environment == kPlainEnvironment) spec.environment.clear();
   read_environment(fields, spec.env);
@@ -179,7 +182,7 @@ std::variant<Page, Problem> read_page(const std::map<std::string, std::string>& 
 namespace {
 
 Problem bad_cursor() {
-  return bad_field("after", "it is not the end of a page", "use the `next` of the page before");
+  return bad_field("after", "it is not the end of a page", "use the `next` of the previous page");
 }
 
 }  // namespace
@@ -207,7 +210,7 @@ std::variant<std::uint64_t, Problem> read_history_cursor(const std::string& text
   return number;
 }
 
-std::string stored_execution_json(const store::ExecRow& row) {
+std::string stored_execution_json(const service::StoredExecution& row) {
   if (!row.record.empty() && row.record.back() == '}') {
     std::string out = row.record.substr(0, row.record.size() - 1);
     return out + ",\"code\":" + json::serialize(json::value(row.code)) + "}";

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/sandbox_vm.h"
+#include "api/sandbox_vm/sandbox_vm.h"
 
 #include <charconv>
 #include <map>
 #include <set>
 
-#include "api/default_session.h"
 #include "api/recordings.h"
 #include "api/render.h"
+#include "api/screen_requests.h"
+#include "api/send_picture.h"
+#include "api/streamed.h"
+#include "service/default_sessions.h"
 
 namespace vitrine::api {
 
-using session::Session;
+using service::DefaultSessions;
+using service::SessionRef;
 using Dead = DefaultSessions::Dead;
 using Film = std::shared_ptr<session::Recording>;
 
@@ -20,11 +24,10 @@ namespace {
 constexpr const char* kSession = "Vitrine-Session";
 
 struct SandboxVm {
-  session::Registry& registry;
-  session::Recordings& recordings;
-  Pictures& pictures;
+  service::Screens& screens;
+  service::Screenshots& screenshots;
   DefaultSessions sessions;
-  session::Changes changes;
+  session::Condition changes;
   std::map<std::string, Film> films = {};  // by identity: what /record started last
   std::set<std::string> starting = {};     // identities whose recording is about to begin
 
@@ -34,7 +37,7 @@ struct SandboxVm {
   Task<void> stop(Exchange& exchange);
 
   // Null after it has answered why there is none.
-  Task<std::shared_ptr<Session>> session_of(Exchange& exchange, Dead dead);
+  Task<SessionRef> session_of(Exchange& exchange, Dead dead);
   Task<void> tell(Exchange& exchange, Film film);
 };
 
@@ -43,24 +46,24 @@ std::optional<Problem> foreign_page(const Exchange& exchange) {
   const std::string site = exchange.header("Sec-Fetch-Site");
   if (site.empty() || site == "none" || site == "same-origin") return std::nullopt;
   return make_problem(http::status::forbidden, "foreign_origin",
-                      "pages of other origins may not use this server",
+                      "pages of other origins may not call this server",
                       "call it from a program, or from its own pages");
 }
 
-Task<std::shared_ptr<Session>> SandboxVm::session_of(Exchange& exchange, Dead dead) {
+Task<SessionRef> SandboxVm::session_of(Exchange& exchange, Dead dead) {
   if (auto problem = foreign_page(exchange)) {
     co_await respond(exchange, *problem);
     co_return nullptr;
   }
   const Identity asks = *exchange.identity;
-  DefaultSessions::Found found = co_await sessions.of(asks, dead);
-  if (const auto* problem = std::get_if<Problem>(&found)) {
-    co_await respond(exchange, *problem);
+  HttpClient client(exchange);
+  Result<SessionRef> found = co_await sessions.of(asks, dead, client);
+  if (!found) {
+    co_await respond(exchange, problem_of(found.error()));
     co_return nullptr;
   }
-  std::shared_ptr<Session> session = std::get<std::shared_ptr<Session>>(found);
-  exchange.session_id = session->id;
-  co_return session;
+  exchange.session_id = (*found)->id;
+  co_return *found;
 }
 
 // Only what names a picture type gets a picture: clients of this REST read JSON.
@@ -79,26 +82,24 @@ Task<void> SandboxVm::screenshot(Exchange& exchange) {
   const auto read = read_picture_query(asked);
   if (const auto* problem = std::get_if<Problem>(&read))
     co_return co_await respond(exchange, *problem);
-  const PictureQuery query = std::get<PictureQuery>(read);
-  std::shared_ptr<Session> session = co_await session_of(exchange, Dead::is_good_enough);
+  const service::PictureQuery query = std::get<service::PictureQuery>(read);
+  SessionRef session = co_await session_of(exchange, Dead::is_good_enough);
   if (!session) co_return;
-  Taken taken = co_await pictures.take(session, query);
-  if (const auto* problem = std::get_if<Problem>(&taken))
-    co_return co_await respond(exchange, *problem);
-  Picture& picture = std::get<Picture>(taken);
+  Result<service::Picture> taken = co_await screenshots.take(session, query);
+  if (!taken) co_return co_await respond(exchange, problem_of(taken.error()));
+  service::Picture& picture = *taken;
   std::vector<Header> headers{{kSession, session->id}};
   if (wants_picture(exchange))
-    co_return co_await send(exchange, std::move(picture), std::move(headers));
-  if (picture.bytes.size() > kLargePicture) {
+    co_return co_await send_picture(exchange, std::move(picture), std::move(headers));
+  if (picture.bytes.size() > service::kLargePicture) {
     const Problem problem = make_problem(
         http::status::payload_too_large, "too_large",
-        "the picture has " + std::to_string(picture.bytes.size()) + " bytes",
-        "send Accept: image/png, or ask for a smaller one: region, scale, format=jpeg");
+        "the image has " + std::to_string(picture.bytes.size()) + " bytes",
+        "send Accept: image/png, or request a smaller one: region, scale, format=jpeg");
     co_return co_await respond(exchange, problem);
   }
-  const Geometry& size = session->spec.display;
-  const wire::screen::Point pointer = session->screen.pointer.value_or(wire::screen::Point{
-      static_cast<std::int32_t>(size.width / 2), static_cast<std::int32_t>(size.height / 2)});
+  const Geometry& size = session->spec().display;
+  const service::screen::Point pointer = service::pointer_of(session);
   json::array notes(picture.notes.begin(), picture.notes.end());
   const json::object out{{"status", "ok"},
                          {"session", session->id},
@@ -136,14 +137,14 @@ Task<void> SandboxVm::record(Exchange& exchange) {
   }
   const json::object given = fields_of(exchange.query);
   Fields fields(given);
-  const display::RecordingOptions wish = read_wish(fields, recordings);
+  const display::RecordingOptions wish = read_wish(fields, screens.recordings());
   if (auto problem = fields.problem()) co_return co_await respond(exchange, *problem);
   if (mode->second == "stop") co_return co_await stop(exchange);
   co_await start(exchange, wish);
 }
 
 Task<void> SandboxVm::start(Exchange& exchange, display::RecordingOptions wish) {
-  std::shared_ptr<Session> session = co_await session_of(exchange, Dead::is_replaced);
+  SessionRef session = co_await session_of(exchange, Dead::is_replaced);
   if (!session) co_return;
   const Identity asks = *exchange.identity;
   while (starting.contains(asks.name)) co_await changes.wait();
@@ -158,13 +159,12 @@ Task<void> SandboxVm::start(Exchange& exchange, display::RecordingOptions wish) 
     }
     ~Starting() {
       of.starting.erase(name);
-      of.changes.tell();
+      of.changes.notify_all();
     }
   } starts(*this, asks.name);
-  Started started = co_await start_recording(registry, recordings, session, wish, asks);
-  if (const auto* problem = std::get_if<Problem>(&started))
-    co_return co_await respond(exchange, *problem);
-  const Film film = std::get<Film>(started);
+  Result<Film> started = co_await screens.record(session, wish, asks);
+  if (!started) co_return co_await respond(exchange, problem_of(started.error()));
+  const Film film = *started;
   films[asks.name] = film;
   co_await tell(exchange, film);
 }
@@ -179,13 +179,13 @@ Task<void> SandboxVm::stop(Exchange& exchange) {
     co_return co_await respond(exchange, problem);
   }
   exchange.session_id = film->session;
-  co_await recordings.stop(film);
+  co_await screens.recordings().stop(film);
   if (films[exchange.identity->name] == film) films.erase(exchange.identity->name);
   co_await tell(exchange, film);
 }
 
 Task<void> SandboxVm::tell(Exchange& exchange, Film film) {
-  json::object out = recording_object(*film, recordings);
+  json::object out = recording_object(*film, screens.recordings());
   out["status"] = film->is_running() ? "recording" : "stopped";
   out["screen_recording_file"] = "/v1/sessions/" + film->session + "/recordings/" + film->id;
   const std::vector<Header> headers{{kSession, film->session}, {"Cache-Control", "no-store"}};
@@ -196,18 +196,17 @@ Task<void> SandboxVm::tell(Exchange& exchange, Film film) {
 }  // namespace
 
 void add_sandbox_vm_routes(Router& router, asio::any_io_executor executor,
-                           session::Registry& registry, session::Recordings& recordings,
-                           Pictures& pictures) {
-  auto vm = std::make_shared<SandboxVm>(SandboxVm{registry, recordings, pictures,
-                                                  DefaultSessions(executor, registry),
-                                                  session::Changes(executor)});
+                           service::Operations& operations, service::Screens& screens,
+                           service::Screenshots& screenshots) {
+  auto vm = std::make_shared<SandboxVm>(SandboxVm{
+      screens, screenshots, DefaultSessions(executor, operations), session::Condition(executor)});
   const auto add = [&](const char* pattern, const char* summary,
                        Task<void> (SandboxVm::*member)(Exchange&)) {
     router.add({http::verb::get, pattern, summary, Access::ordinary,
                 [vm, member](Exchange& exchange) { return (*vm.*member)(exchange); }});
   };
-  add("/screenshot", "The screen of the default session", &SandboxVm::screenshot);
-  add("/record", "Record the screen of the default session: mode=start, mode=stop",
+  add("/screenshot", "Take a screenshot of the default session", &SandboxVm::screenshot);
+  add("/record", "Record the display of the default session: mode=start, mode=stop",
       &SandboxVm::record);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/request_parts.h"
+#include "api/route_helpers.h"
 
 #include <boost/beast/core/string.hpp>
 
@@ -7,8 +7,6 @@
 #include "api/text.h"
 
 namespace vitrine::api {
-
-using session::Session;
 
 namespace {
 
@@ -26,34 +24,13 @@ Problem not_json(const std::string& type) {
 
 }  // namespace
 
-Problem refused(const session::Refusal& refusal) {
-  return make_problem(http::status::too_many_requests, refusal.code, refusal.detail, refusal.remedy,
-                      refusal.retry_after_s);
-}
-
-Problem creation_problem(const Error& error) {
-  Problem problem = problem_of(error);
-  if (error.code == Code::invalid_argument) {
-    problem.status = http::status::unprocessable_entity;
-    problem.code = "invalid_field";
-  }
-  if (error.code == Code::unavailable || error.code == Code::timed_out ||
-      error.code == Code::over_limit || error.code == Code::internal) {
-    problem.status = http::status::service_unavailable;
-    problem.code = "no_capacity";
-    problem.retry_after_s = 1;
-  }
-  return problem;
-}
-
-Task<std::shared_ptr<Session>> session_of(Exchange& exchange, session::Registry& registry) {
-  std::shared_ptr<Session> session = registry.find(exchange.parameters[0], *exchange.identity);
+Task<service::SessionRef> session_of(Exchange& exchange, service::Operations& operations) {
+  service::SessionRef session = operations.find(*exchange.identity, exchange.parameters[0]);
   if (!session) {
     co_await respond(exchange, not_found());
     co_return nullptr;
   }
   exchange.session_id = session->id;
-  session->touch();
   co_return session;
 }
 

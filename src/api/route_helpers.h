@@ -10,20 +10,16 @@
 #include "api/exchange.h"
 #include "api/fields.h"
 #include "api/problem.h"
-#include "session/registry.h"
+#include "service/operations.h"
 
 namespace vitrine::api {
 
 // The first parameter of the path. Null after it has answered 404: missing and foreign are the same.
-Task<std::shared_ptr<session::Session>> session_of(Exchange& exchange, session::Registry& registry);
+Task<service::SessionRef> session_of(Exchange& exchange, service::Operations& operations);
 
 // None after it has answered: too large, no JSON, no object. `remedy`, a literal, is for one that is
 // too large.
 Task<std::optional<json::object>> body_of(Exchange& exchange, std::size_t limit, EmptyBody empty,
                                           std::string_view remedy);
-
-// Why a session is not made: a quota of its owner stands against it, or it could not be.
-Problem refused(const session::Refusal& refusal);
-Problem creation_problem(const Error& error);
 
 }  // namespace vitrine::api

@@ -3,16 +3,16 @@
 // session. docs/display.md shows it by example.
 #pragma once
 
-#include "api/pictures.h"
 #include "api/router.h"
-#include "session/recordings.h"
-#include "session/registry.h"
+#include "service/operations.h"
+#include "service/screens.h"
+#include "service/screenshots.h"
 
 namespace vitrine::api {
 
 // Adds the routes. Everything must outlive the router.
 void add_sandbox_vm_routes(Router& router, asio::any_io_executor executor,
-                           session::Registry& registry, session::Recordings& recordings,
-                           Pictures& pictures);
+                           service::Operations& operations, service::Screens& screens,
+                           service::Screenshots& screenshots);
 
 }  // namespace vitrine::api

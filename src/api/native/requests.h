@@ -7,15 +7,14 @@
 #include <variant>
 
 #include "api/fields.h"
-#include "session/session.h"
-#include "store/store.h"
+#include "service/operations.h"
 
 namespace vitrine::api {
 
 // Mistakes are left in `fields`; the caller asks fields.problem().
-void read_session(Fields& fields, session::SessionSpec& spec);
+void read_session(Fields& fields, service::SessionRequest& request);
 // `packages`, `imports` and `allow_sdist`: a part of read_session().
-void read_packages(Fields& fields, session::SessionSpec& spec);
+void read_packages(Fields& fields, service::SessionRequest& request);
 void read_exec(Fields& fields, ExecRequest& request);
 
 struct Page {
@@ -39,6 +38,6 @@ std::variant<SessionCursor, Problem> read_session_cursor(const std::string& text
 std::variant<std::uint64_t, Problem> read_history_cursor(const std::string& text);
 
 // A finished one as it was answered; a running or lost one with what is known of it. With the code.
-std::string stored_execution_json(const store::ExecRow& row);
+std::string stored_execution_json(const service::StoredExecution& row);
 
 }  // namespace vitrine::api

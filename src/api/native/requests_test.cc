@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/native_requests.h"
+#include "api/native/requests.h"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@ namespace {
 using namespace std::chrono_literals;
 
 // What is wrong with it, "" = nothing.
-std::string mistake_in_session(const std::string& text, session::SessionSpec& spec) {
+std::string mistake_in_session(const std::string& text, service::SessionRequest& request) {
   const json::value parsed = json::parse(text);
   Fields fields(parsed.as_object());
-  read_session(fields, spec);
+  read_session(fields, request);
   const auto problem = fields.problem();
   return problem ? problem->detail : "";
 }
@@ -25,14 +25,15 @@ std::string mistake_in_exec(const std::string& text, ExecRequest& request) {
 }
 
 TEST(ReadSession, TakesAllLimitsInTheirUnits) {
-  session::SessionSpec spec;
+  service::SessionRequest request;
+  const session::SessionSpec& spec = request.spec;
 
   EXPECT_EQ(mistake_in_session(
                 R"({"name": "n", "seed": 7, "env": {"K": "v"}, "isolation": "process",
                     "policy": "native", "packages": [], "imports": [],
                     "limits": {"memory_mb": 64, "cpus": 0.5, "processes": 9, "disk_mb": 2,
                                "output_kb": 3, "exec_timeout_s": 1.5, "idle_timeout_s": 60}})",
-                spec),
+                request),
             "");
 
   EXPECT_EQ(spec.name, "n");
@@ -50,17 +51,18 @@ TEST(ReadSession, TakesAllLimitsInTheirUnits) {
 }
 
 TEST(ReadSession, TakesAPolicyAndWhatItAllows) {
-  session::SessionSpec spec;
-  EXPECT_EQ(
-      mistake_in_session(R"({"policy": "restrictedpython", "imports": ["glob", "xml.dom"]})", spec),
-      "");
+  service::SessionRequest request;
+  const session::SessionSpec& spec = request.spec;
+  EXPECT_EQ(mistake_in_session(R"({"policy": "restrictedpython", "imports": ["glob", "xml.dom"]})",
+                               request),
+            "");
   EXPECT_EQ(spec.policy, Policy::restricted);
-  EXPECT_EQ(spec.imports, (std::vector<std::string>{"glob", "xml.dom"}));
+  EXPECT_EQ(request.packages.imports, (std::vector<std::string>{"glob", "xml.dom"}));
 
-  session::SessionSpec usual;  // the server's default stays where none is named
-  usual.policy = Policy::smolagents;
+  service::SessionRequest usual;  // the server's default stays where none is named
+  usual.spec.policy = Policy::smolagents;
   EXPECT_EQ(mistake_in_session(R"({"imports": ["json"]})", usual), "");
-  EXPECT_EQ(usual.policy, Policy::smolagents);
+  EXPECT_EQ(usual.spec.policy, Policy::smolagents);
 }
 
 TEST(ReadSession, NamesWhatItDoesNotTake) {
@@ -80,8 +82,8 @@ TEST(ReadSession, NamesWhatItDoesNotTake) {
            {R"({"env": {"LD_PRELOAD": "x"}})", "env: "},
            {R"({"env": {"A=B": "x"}})", "env: "},
            {R"({"seed": -1})", "seed: "}}) {
-    session::SessionSpec spec;
-    EXPECT_TRUE(mistake_in_session(text, spec).starts_with(field)) << text;
+    service::SessionRequest request;
+    EXPECT_TRUE(mistake_in_session(text, request).starts_with(field)) << text;
   }
 }
 
@@ -155,7 +157,7 @@ TEST(HistoryCursor, IsANumberFromOne) {
 }
 
 TEST(StoredExecution, AddsTheCodeToTheRecord) {
-  store::ExecRow row;
+  service::StoredExecution row;
   row.record = R"({"id":"x","outcome":"ok"})";
   row.code = "a = \"1\"";
 
@@ -163,7 +165,7 @@ TEST(StoredExecution, AddsTheCodeToTheRecord) {
 }
 
 TEST(StoredExecution, SaysWhatIsKnownOfOneThatWasLost) {
-  store::ExecRow row;
+  service::StoredExecution row;
   row.id = "x";
   row.state = "lost";
 

@@ -2,13 +2,15 @@
 // A session's screen over HTTP: its picture, its windows, input. docs/display.md shows it by example.
 #pragma once
 
-#include "api/pictures.h"
 #include "api/router.h"
-#include "session/registry.h"
+#include "service/operations.h"
+#include "service/screens.h"
+#include "service/screenshots.h"
 
 namespace vitrine::api {
 
 // Adds the routes. Everything must outlive the router.
-void add_screen_routes(Router& router, session::Registry& registry, Pictures& pictures);
+void add_screen_routes(Router& router, service::Operations& operations, service::Screens& screens,
+                       service::Screenshots& screenshots);
 
 }  // namespace vitrine::api

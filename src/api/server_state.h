@@ -33,7 +33,7 @@ struct Handled {
   std::string_view execution;
 };
 
-struct Traffic {
+struct ServerState {
   const Router& router;
   ServerConfig config;
   std::function<void(const Handled&)> log;
