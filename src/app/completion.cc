@@ -24,13 +24,13 @@ std::vector<Words> commands() {
       "--url --token --timeout --memory --env --allow --with --allow-sdist --environment --policy "
       "--import --image";
   return {{"serve", "start the server", serve},
-          {"run", "one sealed run in the terminal", "-c --stdin --screenshot --json " + target},
-          {"packages", "the packages a server has installed", "list warm prune"},
-          {"repl", "a sealed session, statement by statement", target},
-          {"doctor", "what isolation this host gives", "--image --json"},
-          {"image", "the runtime image", "build info --force --image --json"},
+          {"run", "run code in a session of its own", "-c --stdin --screenshot --json " + target},
+          {"packages", "manage the installed packages of a server", "list warm prune"},
+          {"repl", "an interactive session", target},
+          {"doctor", "report the isolation that this host supports", "--image --json"},
+          {"image", "build or describe the runtime image", "build info --force --image --json"},
           {"version", "print the version", ""},
-          {"completion", "completion for a shell", "bash zsh fish"}};
+          {"completion", "print completion code for a shell", "bash zsh fish"}};
 }
 
 std::string bash(const std::vector<Words>& all) {

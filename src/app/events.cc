@@ -85,7 +85,7 @@ void EventPrinter::explain() const {
   for (const char* stream : {"stdout", "stderr"})
     if (const json::value* found = cut->as_object().if_contains(stream))
       if (found->is_bool() && found->as_bool())
-        std::fprintf(stderr, "vitrine: %s was longer than its limit and is not whole\n", stream);
+        std::fprintf(stderr, "vitrine: %s is truncated: it was longer than its limit\n", stream);
 }
 
 Status add_session_fields(const Target& target, json::object& body) {

@@ -11,11 +11,15 @@
 #include <csignal>
 #include <set>
 
+#include "api/native/files.h"
+#include "api/native/native.h"
+#include "api/native/packages.h"
+#include "api/native/screen.h"
 #include "api/openapi.h"
 #include "api/problem.h"
+#include "api/recordings.h"
 #include "api/render.h"
-#include "api/sandbox_vm.h"
-#include "api/screen.h"
+#include "api/sandbox_vm/sandbox_vm.h"
 #include "app/tokens.h"
 #include "app/version.h"
 #include "backend/clock.h"
@@ -32,8 +36,6 @@ using asio::ip::tcp;
 namespace {
 
 constexpr std::chrono::seconds kDrain{8};
-// Stock OpenEnv clients wait 60 s for an answer.
-constexpr std::chrono::seconds kPackagePatience{25};  // and a second try after the first
 
 bool is_loopback(const tcp::endpoint& local) { return local.address().is_loopback(); }
 
@@ -59,25 +61,28 @@ Front::Front(asio::io_context& context, FrontOptions options, FrontFds fds, Fron
       ready_(std::move(fds.ready)),
       store_(std::move(parts.store)),
       keeper_(context.get_executor(), std::move(fds.control)),
-      registry_(context.get_executor(), keeper_, store_,
-                [](const ExecRecord& record) { return api::execution_json(record); }),
-      recordings_(context.get_executor(), keeper_, store_, options_.data + "/recordings",
+      history_(store_, [](const ExecRecord& record) { return api::execution_json(record); }),
+      recordings_(context.get_executor(), keeper_, store_, watchers_, options_.data + "/recordings",
                   {.kept_bytes = options_.recordings_mb << 20}),
-      judge_(context.get_executor(), registry_, std::move(parts.rules)),
-      provisioner_(context.get_executor(), registry_, std::move(parts.packages),
+      registry_({.executor = context.get_executor(),
+                 .keeper = keeper_,
+                 .accounts = accounts_,
+                 .observer = observers_,
+                 .package_questions = package_questions_,
+                 .image_pool = image_pool_},
+                store_,
+                {.default_policy = policy_from(options_.policy).value_or(Policy::native),
+                 .network_for_sessions = options_.network == "on"}),
+      provisioner_(context.get_executor(), registry_, accounts_, keeper_, std::move(parts.packages),
                    std::move(parts.layers)),
-      live_packages_(context.get_executor(), registry_, provisioner_) {}
+      live_packages_(context.get_executor(), registry_, provisioner_),
+      judge_(context.get_executor(), operations_, std::move(parts.rules)) {}
 
 std::string Front::package_metrics() {
-  const auto sample = [](const char* name, const char* type, const char* help,
-                         std::uint64_t value) {
-    return std::string("# HELP ") + name + " " + help + "\n# TYPE " + name + " " + type + "\n" +
-           name + " " + std::to_string(value) + "\n";
-  };
-  return sample("vitrine_package_installations_total", "counter", "Package layers installed.",
-                provisioner_.installations()) +
-         sample("vitrine_package_layers_bytes", "gauge", "Disk that package layers use.",
-                provisioner_.layers().bytes());
+  return api::metric("vitrine_package_installations_total", "counter", "Package layers installed.",
+                     static_cast<double>(provisioner_.installations())) +
+         api::metric("vitrine_package_layers_bytes", "gauge", "Disk space of package layers.",
+                     static_cast<double>(provisioner_.layers().bytes()));
 }
 
 void Front::add_routes(std::uint64_t capacity) {
@@ -101,54 +106,18 @@ void Front::add_routes(std::uint64_t capacity) {
         co_await exchange.respond(api::http::status::ok, "application/json",
                                   api::openapi_json(router_, kVersion));
       });
-  api::add_native_routes(
-      router_, registry_,
-      {.version = kVersion, .packages = &provisioner_, .live_packages = &live_packages_});
-  api::add_screen_routes(router_, registry_, pictures_);
-  api::add_recording_routes(router_, registry_, recordings_);
-  api::add_sandbox_vm_routes(router_, context_.get_executor(), registry_, recordings_, pictures_);
+  api::add_native_routes(router_, operations_, {.version = kVersion});
+  api::add_package_routes(router_, operations_, packages_);
+  api::add_file_routes(router_, operations_, files_);
+  api::add_screen_routes(router_, operations_, screens_, screenshots_);
+  api::add_recording_routes(router_, operations_, screens_);
+  api::add_sandbox_vm_routes(router_, context_.get_executor(), operations_, screens_, screenshots_);
   per_identity_.emplace(router_, server_->identities().all(),
                         [this, capacity](api::Router& router, const Identity& identity) {
-                          api::openenv::add_routes(router, context_.get_executor(), registry_,
+                          api::openenv::add_routes(router, context_.get_executor(), operations_,
                                                    judge_,
                                                    {.owner = identity, .capacity = capacity});
                         });
-}
-
-// Who is told what happens to sessions.
-void Front::observe() {
-  registry_.on_finished = [this](const ExecRecord& record) {
-    metrics_.executed(record);
-    log_.execution_ended(record);
-  };
-  registry_.on_wish = [this](std::shared_ptr<session::Session> session,
-                             std::shared_ptr<session::Execution> execution,
-                             std::vector<std::string> packages) {
-    spawn(context_.get_executor(), live_packages_.answer(session, execution, std::move(packages)),
-          "packages on demand");
-  };
-  registry_.network_for_sessions = options_.network == "on";
-  registry_.provider = [this](session::SessionSpec* spec) {
-    return provisioner_.provide_in_time(spec, kPackagePatience);
-  };
-  registry_.on_layer_lost = [this](const std::string& layer) {
-    return provisioner_.layers().forget_lost(layer);
-  };
-  registry_.on_decided = [this](const std::string& session, const NetworkEntry& entry) {
-    log_.network_decided(session, entry);
-  };
-  registry_.on_picture = [this](const session::Pictured& picture) {
-    metrics_.pictured(picture.result, std::chrono::duration<double>(picture.latency).count());
-    log_.screenshot_taken(picture);
-  };
-  registry_.on_display_ended = [this](const std::string& session, const std::string& why) {
-    recordings_.display_ended(session);
-    log_.display_ended(session, why);
-  };
-  recordings_.on_change = [this](const session::Recording& one) {
-    if (!one.is_running()) metrics_.recorded(one.reason);
-    log_.recording_changed(one, recordings_.size(one));
-  };
 }
 
 Status Front::start() {
@@ -166,19 +135,17 @@ Status Front::start() {
   Result<api::Identities> identities = load_identities(options_);
   if (!identities) return std::move(identities.error());
   for (const Identity* identity : identities->all())
-    if (identity->is_named()) registry_.accounts().open(*identity);
-  registry_.default_policy(policy_from(options_.policy).value_or(Policy::native));
+    if (identity->is_named()) accounts_.open(*identity);
   registry_.recycle_for(needs_token(local, options_) ? std::string(kOwnerName) : "");
   api::ServerConfig config{.identities = std::move(*identities),
                            .token_everywhere = needs_token(local, options_),
                            .hosts = own_hosts(local, options_)};
   if (options_.auth == "none")
-    log_line("warning: --auth none: whoever reaches the port may use it");
+    log_line("warning: --auth none: anyone who reaches the port may use this server");
   server_.emplace(std::move(acceptor), router_, std::move(config), [this](const api::Handled& one) {
     metrics_.handled(one);
     log_.request_handled(one);
   });
-  observe();
   if (Status opened = recordings_.open(); !opened) return opened;
   spawn(context_.get_executor(), run(), "front");
   return ok();
@@ -200,7 +167,7 @@ Task<void> Front::change_tokens() {
     co_await hangup_.async_wait(asio::use_awaitable);
     if (Status done = read_tokens_again(); !done)
       log_line("error front: the tokens stay as they were: " + done.error().describe());
-    else log_line("info front: the tokens are those of the file now");
+    else log_line("info front: the tokens of the file are in use");
   }
 }
 
@@ -212,12 +179,12 @@ Status Front::read_tokens_again() {
   for (const Identity* identity : *added) per_identity_->add(*identity);
   for (const Token& token : *tokens) {
     const Identity& identity = token.identity;
-    if (registry_.accounts().change(identity)) continue;
+    if (accounts_.change(identity)) continue;
     // Sessions of that name may be there from before.
-    registry_.accounts().open(identity);
+    accounts_.open(identity);
     for (const auto& session : registry_.list(identity))
-      registry_.accounts().session_begins(identity.name, session->spec.limits,
-                                          session::Accounts::Rate::is_free);
+      accounts_.session_begins(identity.name, session->spec().limits,
+                               session::Accounts::Rate::is_free);
   }
   return ok();
 }
@@ -227,9 +194,9 @@ Task<void> Front::run() {
                  [this](std::exception_ptr) { context_.stop(); });  // no keeper, no front
   Result<KeeperInfo> info = backend::expect<KeeperInfo>(co_await keeper_.call(wire::Info{}));
   if (!info) co_return context_.stop();
-  std::vector<std::string> environments;
-  for (const EnvironmentInfo& one : info->environments) environments.push_back(one.name);
-  registry_.environments(std::move(environments));
+  session::Registry::Offers offers{.isolations = info->isolations, .environments = {}};
+  for (const EnvironmentInfo& one : info->environments) offers.environments.push_back(one.name);
+  registry_.offer(std::move(offers));
   add_routes(info->capacity);
   co_await recordings_.adopt(info->instance);
   if (Status adopted = co_await registry_.adopt(info->instance); !adopted)
@@ -243,6 +210,7 @@ Task<void> Front::run() {
   }
   spawn(context_.get_executor(), server_->accept_all(), "accept");
   spawn(context_.get_executor(), tend(), "tend");
+  spawn(context_.get_executor(), live_packages_.serve(package_questions_), "packages on demand");
   if (!options_.tokens_file.empty()) spawn(context_.get_executor(), change_tokens(), "tokens");
   (void)!::write(ready_.get(), "r", 1);
   ready_.reset();

@@ -13,15 +13,17 @@
 #include <string>
 
 #include "api/metrics.h"
-#include "api/native.h"
 #include "api/openenv/routes.h"
-#include "api/per_identity.h"
-#include "api/pictures.h"
-#include "api/recordings.h"
 #include "api/server.h"
+#include "api/tenant_routes.h"
 #include "app/front_log.h"
 #include "app/front_options.h"
 #include "base/fd.h"
+#include "service/files.h"
+#include "service/operations.h"
+#include "service/screens.h"
+#include "service/screenshots.h"
+#include "session/history.h"
 
 namespace vitrine::app {
 
@@ -58,7 +60,6 @@ class Front {
   void add_routes(std::uint64_t capacity);
   api::Task<void> drain();
   std::string package_metrics();
-  void observe();
 
   boost::asio::io_context& context_;
   boost::asio::signal_set hangup_{context_,
@@ -66,18 +67,31 @@ class Front {
   FrontOptions options_;
   Fd listener_;
   Fd ready_;
-  FrontLog log_;
   store::Store store_;
   backend::KeeperLink keeper_;
-  session::Registry registry_;
+  session::Accounts accounts_;
+  session::PackageQuestions package_questions_{context_.get_executor()};
+  std::shared_ptr<display::ImagePool> image_pool_ = std::make_shared<display::ImagePool>();
+  // Who keeps account of what happens. The history is first: it names an execution.
+  session::History history_;
+  api::Metrics metrics_;
+  FrontLog log_;
+  session::Observers watchers_{{&metrics_, &log_}};
   session::Recordings recordings_;
-  api::Pictures pictures_{registry_};
-  api::openenv::Judge judge_;
+  session::Observers observers_{{&history_, &metrics_, &log_, &recordings_}};
+  session::Registry registry_;
   provision::Provisioner provisioner_;
   provision::LivePackages live_packages_;
+  // The door.
+  service::Packages packages_{registry_, provisioner_, live_packages_};
+  service::Operations operations_{registry_, packages_, store_, keeper_};
+  service::FileOperations files_{keeper_};
+  service::Screens screens_{registry_, recordings_};
+  service::Screenshots screenshots_{registry_, image_pool_, observers_};
+  // The protocols.
+  api::openenv::Judge judge_;
   api::Router router_;
-  std::optional<api::PerIdentity> per_identity_;
-  api::Metrics metrics_;
+  std::optional<api::TenantRoutes> per_identity_;
   std::optional<api::Server> server_;
   int exit_code_ = 0;
 };

@@ -5,7 +5,7 @@
 
 #include <boost/json.hpp>
 
-#include "session/stamps.h"
+#include "session/ids_and_time.h"
 
 namespace vitrine::app {
 
@@ -30,7 +30,7 @@ bool FrontLog::may_log() {
 
 void FrontLog::begin_second() {
   if (lines_dropped_ > 0)
-    log_line("warning front: lines about sessions that came too fast to be logged: " +
+    log_line("warning front: lines about sessions not logged, above the rate limit: " +
              std::to_string(std::exchange(lines_dropped_, 0)));
   lines_left_ = kLinesPerSecond;
 }
@@ -41,7 +41,8 @@ void FrontLog::request_handled(const api::Handled& one) const {
            " session=" + std::string(one.session) + " execution=" + std::string(one.execution));
 }
 
-void FrontLog::execution_ended(const ExecRecord& record) const {
+void FrontLog::ended(session::Execution& execution) {
+  const ExecRecord& record = execution.record;
   if (record.outcome == Outcome::ok || record.outcome == Outcome::exception) return;
   log_line("info front: execution ended session=" + record.session + " execution=" + record.id +
            " policy=" + std::string(to_string(record.policy)) +

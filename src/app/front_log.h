@@ -17,16 +17,15 @@ namespace vitrine::app {
 
 void log_line(const std::string& text);
 
-class FrontLog {
+class FrontLog final : public session::ExecutionObserver {
  public:
   void request_handled(const api::Handled& one) const;
-  void execution_ended(const ExecRecord& record) const;
-  void network_decided(const std::string& session, const NetworkEntry& entry);
+  void ended(session::Execution& execution) override;
+  void network_decided(const std::string& session, const NetworkEntry& entry) override;
   // Screenshots that succeed are only counted, by the metrics.
-  void screenshot_taken(const session::Pictured& picture);
-  void display_ended(const std::string& session, const std::string& why);
-  // `bytes`: the size of the file so far.
-  void recording_changed(const session::Recording& one, std::uint64_t bytes);
+  void screenshot_taken(const session::Pictured& picture) override;
+  void display_ended(const std::string& session, const std::string& why) override;
+  void recording_changed(const session::Recording& one, std::uint64_t bytes) override;
 
   // Renews the budget. Call once a second.
   void begin_second();

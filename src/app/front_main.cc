@@ -26,8 +26,10 @@ int run(int argc, char** argv) {
   app.add_option("--tokens", options.tokens_file);
   app.add_option("--auth", options.auth)->check(CLI::IsMember({"auto", "token", "none"}));
   app.add_option("--host", options.hosts);
-  app.add_option("--history", options.history);
-  app.add_option("--recordings-mb", options.recordings_mb)->check(CLI::Range(1, 1 << 20));
+  app.add_option("--history", options.history)
+      ->check(CLI::Range(settings::kHistory.least, settings::kHistory.most));
+  app.add_option("--recordings-mb", options.recordings_mb)
+      ->check(CLI::Range(settings::kRecordingsMb.least, settings::kRecordingsMb.most));
   app.add_option("--reward", options.reward);
   app.add_option("--policy", options.policy)
       ->check(CLI::IsMember({"native", "restricted", "smolagents"}));

@@ -10,7 +10,7 @@
 #include "app/tokens.h"
 #include "base/fd.h"
 #include "base/sha256.h"
-#include "session/stamps.h"
+#include "session/ids_and_time.h"
 
 namespace vitrine::app {
 
@@ -24,7 +24,7 @@ Result<std::string> load_token(const std::string& path) {
       found->pop_back();
     if (found->size() < 16)
       return Error{.code = Code::invalid_argument,
-                   .message = "the token file holds fewer than 16 characters",
+                   .message = "the token file has fewer than 16 characters",
                    .remedy = "put a long random text there, or delete the file"};
     return found;
   }

@@ -10,6 +10,7 @@
 
 #include "api/identities.h"
 #include "base/result.h"
+#include "model/settings.h"
 #include "packages/config.h"
 
 namespace vitrine::app {
@@ -20,12 +21,13 @@ struct FrontOptions {
   std::string tokens_file;
   std::string auth = "auto";  // auto = token beyond loopback; token; none
   std::vector<std::string> hosts;
-  std::uint32_t history = 1000;
-  std::uint64_t recordings_mb = 2048;  // of recordings that ended; the oldest go first
-  std::string reward = "openenv";      // none, openenv, or a file of rules
-  std::string policy = "native";       // of sessions that name none
-  std::string network = "on";          // off = only installations of packages have one
-  std::string packages;                // file of app/package_settings.h; "" = no packages
+  std::uint32_t history = settings::kHistory.otherwise;
+  std::uint64_t recordings_mb =
+      settings::kRecordingsMb.otherwise;  // of recordings that ended; the oldest go first
+  std::string reward = "openenv";         // none, openenv, or a file of rules
+  std::string policy = "native";          // of sessions that name none
+  std::string network = "on";             // off = only installations of packages have one
+  std::string packages;                   // file of app/package_settings.h; "" = no packages
 };
 
 // The owner's token and those of the tokens file. Creates the owner's token if there is none.

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <boost/beast/http.hpp>
 #include <cerrno>
 #include <charconv>
 #include <memory>
@@ -16,6 +17,8 @@ namespace vitrine::app {
 
 namespace {
 
+namespace http = boost::beast::http;
+using Parser = http::response_parser<http::string_body>;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxLine = 64u << 20;  // an event holds at most one output limit
@@ -47,9 +50,7 @@ class Connection {
  private:
   Status wait(short events);
   Result<bool> fill();  // false = the server closed
-  Result<std::string> header_line();
-  Status body_bytes(std::size_t count);
-  Status chunks();
+  Status read(Parser& parser);
   Status take(std::string_view bytes);
 
   const Hooks& hooks_;
@@ -58,6 +59,7 @@ class Connection {
   std::string buffer_;
   std::string pending_;  // of a line, or the body
   bool lines_ = false;
+  std::optional<Error> stopped_;  // by what take() said
 };
 
 // Waits until the socket is ready, and handles wake-ups meanwhile.
@@ -129,20 +131,6 @@ Result<bool> Connection::fill() {
   }
 }
 
-Result<std::string> Connection::header_line() {
-  for (;;) {
-    if (const auto end = buffer_.find("\r\n"); end != std::string::npos) {
-      std::string line = buffer_.substr(0, end);
-      buffer_.erase(0, end + 2);
-      return line;
-    }
-    if (buffer_.size() > 65536) return lost("sent no HTTP");
-    Result<bool> more = fill();
-    if (!more) return std::move(more.error());
-    if (!*more) return lost("closed the connection in the middle of an answer");
-  }
-}
-
 Status Connection::take(std::string_view bytes) {
   pending_ += bytes;
   if (!lines_) return pending_.size() > kMaxBody ? Status(lost("sent too much")) : ok();
@@ -155,68 +143,48 @@ Status Connection::take(std::string_view bytes) {
   return pending_.size() > kMaxLine ? Status(lost("sent too long a line")) : ok();
 }
 
-Status Connection::body_bytes(std::size_t count) {
-  while (count > 0) {
-    if (buffer_.empty()) {
-      Result<bool> more = fill();
-      if (!more) return std::move(more.error());
-      if (!*more) return lost("closed the connection in the middle of an answer");
-    }
-    const std::size_t part = std::min(count, buffer_.size());
-    if (Status s = take(std::string_view(buffer_).substr(0, part)); !s) return s;
-    buffer_.erase(0, part);
-    count -= part;
+// One message; what follows it stays in the buffer.
+Status Connection::read(Parser& parser) {
+  boost::system::error_code failed;
+  while (!parser.is_done()) {
+    buffer_.erase(0, parser.put(boost::asio::buffer(buffer_), failed));
+    if (stopped_) return std::move(*stopped_);
+    if (failed && failed != http::error::need_more) return lost("sent no HTTP");
+    if (parser.is_done()) break;
+    Result<bool> more = fill();
+    if (!more) return std::move(more.error());
+    if (*more) continue;
+    parser.put_eof(failed);
+    if (failed || !parser.is_done())
+      return lost("closed the connection in the middle of an answer");
   }
   return ok();
 }
 
-Status Connection::chunks() {
-  for (;;) {
-    Result<std::string> line = header_line();
-    if (!line) return std::move(line.error());
-    std::size_t size = 0;
-    if (std::from_chars(line->data(), line->data() + line->size(), size, 16).ec != std::errc{})
-      return lost("sent no HTTP");
-    if (size == 0) return ok();
-    if (Status s = body_bytes(size); !s) return s;
-    if (Result<std::string> end = header_line(); !end) return std::move(end.error());
-  }
-}
-
 Result<Response> Connection::receive() {
-  Response response;
-  std::optional<std::size_t> length;
-  bool chunked = false;
-  do {
-    Result<std::string> line = header_line();
-    if (!line) return std::move(line.error());
-    if (!line->starts_with("HTTP/1.") || line->size() < 12) return lost("sent no HTTP");
-    std::from_chars(line->data() + 9, line->data() + 12, response.status);
-    for (;;) {
-      Result<std::string> header = header_line();
-      if (!header) return std::move(header.error());
-      if (header->empty()) break;
-      const std::size_t colon = header->find(':');
-      if (colon == std::string::npos) continue;
-      const std::string name = lower(std::string_view(*header).substr(0, colon));
-      const std::size_t from = header->find_first_not_of(" \t", colon + 1);
-      const std::string value = from == std::string::npos ? "" : header->substr(from);
-      if (name == "content-type") response.type = lower(value);
-      if (name == "transfer-encoding") chunked = lower(value) == "chunked";
-      std::size_t size = 0;
-      if (name == "content-length" &&
-          std::from_chars(value.data(), value.data() + value.size(), size).ec == std::errc{})
-        length = size;
-    }
-  } while (response.status >= 100 && response.status < 200);
-  lines_ = hooks_.on_line && response.type.starts_with("application/x-ndjson");
-  if (chunked) {
-    if (Status s = chunks(); !s) return std::move(s.error());
-  } else if (length) {
-    if (Status s = body_bytes(*length); !s) return std::move(s.error());
+  for (;;) {
+    Parser parser;
+    parser.eager(true);
+    parser.header_limit(65536);
+    parser.body_limit(kMaxBody);
+    // Streams come in chunks; their lines are handed out as they come.
+    auto on_chunk = [&](std::uint64_t, std::string_view bytes, boost::system::error_code& failed) {
+      lines_ = hooks_.on_line &&
+               lower(parser.get()[http::field::content_type]).starts_with("application/x-ndjson");
+      if (Status taken = take(bytes); !taken) {
+        stopped_ = std::move(taken.error());
+        failed = http::error::end_of_stream;
+      }
+      return bytes.size();
+    };
+    parser.on_chunk_body(on_chunk);
+    if (Status s = read(parser); !s) return std::move(s.error());
+    const auto& message = parser.get();
+    if (message.result_int() >= 100 && message.result_int() < 200) continue;
+    return Response{.status = static_cast<int>(message.result_int()),
+                    .type = lower(message[http::field::content_type]),
+                    .body = parser.chunked() ? std::move(pending_) : message.body()};
   }
-  response.body = std::move(pending_);
-  return response;
 }
 
 }  // namespace
@@ -231,7 +199,7 @@ Result<Url> parse_url(std::string_view text) {
       .code = Code::invalid_argument,
       .message = "url '" + std::string(text) + "' is not of the form http://host:port",
       .remedy =
-          "give such as http://127.0.0.1:8000; for https, go through a tunnel "
+          "use for example http://127.0.0.1:8000; for https, use a tunnel "
           "or a local proxy"};
   constexpr std::string_view kScheme = "http://";
   if (!text.starts_with(kScheme)) return wrong;

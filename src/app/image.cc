@@ -32,7 +32,7 @@ int bake(const std::string& source, const BakeOptions& options) {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   ::execv(argv[0], argv.data());
-  return refuse(Error::from_errno("starting image/bake").with_remedy("see that it can be run"),
+  return refuse(Error::from_errno("starting image/bake").with_remedy("check that it is executable"),
                 kOurFailure);
 }
 
@@ -45,7 +45,7 @@ json::object environments_of(const std::string& image) {
     const std::string about = entry.path().string() + "/environment.json";
     Result<std::string> text = is_environment_name(name)
                                    ? read_file(AT_FDCWD, about.c_str(), 1u << 20)
-                                   : Error{Code::not_found, "it is none"};
+                                   : Error{Code::not_found, "it is not an environment"};
     boost::system::error_code wrong;
     json::value parsed = text ? json::parse(*text, wrong) : json::value();
     if (!wrong && parsed.is_object()) found[name] = std::move(parsed);
@@ -59,7 +59,7 @@ void print_environments(const json::object& environments, const json::value* rec
     const json::value* made_for = one.if_contains("image");
     const bool fits = made_for != nullptr && recipe != nullptr && *made_for == *recipe;
     std::printf("%-14s %s%s\n", "environment", std::string(name).c_str(),
-                fits ? "" : " (made for another image: make it again)");
+                fits ? "" : " (built for another image: build it again)");
     if (const json::value* modules = one.if_contains("preload");
         modules && modules->is_string() && !modules->as_string().empty())
       std::printf("  %-28s %s\n", "(preloaded)", modules->as_string().c_str());

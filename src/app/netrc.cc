@@ -50,7 +50,7 @@ Result<std::vector<Machine>> parse_netrc(const std::string& text) {
       if (!(words >> value)) return wrong("line " + std::to_string(number) + " ends too early");
       if (word == "machine") machines.push_back({.host = value, .login = {}, .password = {}});
       else if (machines.empty() || (word != "login" && word != "password"))
-        return wrong("line " + std::to_string(number) + " holds something else");
+        return wrong("line " + std::to_string(number) + " has an unknown word");
       else (word == "login" ? machines.back().login : machines.back().password) = value;
     }
   }

@@ -15,7 +15,7 @@
 #include "app/netrc.h"
 #include "app/pip_settings.h"
 #include "base/fd.h"
-#include "packages/index_url.h"
+#include "model/index_url.h"
 
 namespace vitrine::app {
 
@@ -52,9 +52,10 @@ json::array words(const std::string& list) {
   return out;
 }
 
-std::uint64_t mega(const Settings& settings, const char* name, std::uint64_t otherwise) {
+std::uint64_t mega(const Settings& settings, const char* name, const settings::Number& number) {
   const std::string text = settings.get(name, "");
-  return (text.empty() ? otherwise : std::strtoull(text.c_str(), nullptr, 10)) << 20;
+  return (text.empty() ? std::uint64_t{number.otherwise} : std::strtoull(text.c_str(), nullptr, 10))
+         << 20;
 }
 
 // "https://user:secret@host:8443/simple" -> "host".
@@ -113,7 +114,7 @@ Status write_private(const std::string& path, const std::string& text, uid_t fro
   Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
       (::geteuid() == 0 && ::fchown(file.get(), front, front) != 0))
-    return Error::from_errno("writing down where packages come from");
+    return Error::from_errno("writing the package settings");
   return ok();
 }
 
@@ -146,9 +147,9 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
     for (const std::string& one : pip.extra_index_urls) extra.emplace_back(one);
   }
   std::string index = settings.get("index_url", pip.index_url);
-  bool plain = packages::is_plain_about_secrets(index);
+  bool plain = is_plain_about_secrets(index);
   for (const json::value& one : extra)
-    plain = plain && packages::is_plain_about_secrets(std::string(one.as_string()));
+    plain = plain && is_plain_about_secrets(std::string(one.as_string()));
   if (!plain)  // the URL itself is not told: it holds a password
     return Error{.code = Code::invalid_argument,
                  .message = "the URL of a package index has an @ that ends no user and password",
@@ -166,7 +167,7 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
   const json::array hosts = words(settings.get("index_hosts", ""));
   std::vector<std::string> named;
   for (const json::value& one : hosts) named.emplace_back(one.as_string());
-  if (Status s = packages::check_index_hosts(named); !s) return std::move(s.error());
+  if (Status s = check_index_hosts(named); !s) return std::move(s.error());
   std::string certificates;
   if (!pip.certificates.empty())
     if (Result<std::string> text = read_file(AT_FDCWD, pip.certificates.c_str(), kMaxCertificates))
@@ -184,9 +185,13 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
       {"allow", names(settings.get("packages_allow", ""))},
       {"deny", names(settings.get("packages_deny", ""))},
       {"imports", words(additional == nullptr ? "" : additional)},
-      {"layer_bytes", mega(settings, "layer_mb", 1024)},
-      {"budget_bytes", mega(settings, "layers_mb", 8192)},
-      {"time_s", std::strtoull(settings.get("install_timeout", "300").c_str(), nullptr, 10)}};
+      {"layer_bytes", mega(settings, "layer_mb", settings::kLayerMb)},
+      {"budget_bytes", mega(settings, "layers_mb", settings::kLayersMb)},
+      {"time_s",
+       std::strtoull(
+           settings.get("install_timeout", std::to_string(settings::kInstallSeconds.otherwise))
+               .c_str(),
+           nullptr, 10)}};
   if (places.has_index) {
     places.addresses = addresses_of(host_of(index.empty() ? default_index(image) : index));
   }

@@ -77,7 +77,7 @@ int packages(PackagesAction action, const Target& target, std::uint64_t keep_mb,
   boost::system::error_code failed;
   const json::value parsed = json::parse(text, failed);
   if (failed || !parsed.is_object())
-    return refuse(Error{Code::unavailable, "the server answered something else"}, kOurFailure);
+    return refuse(Error{Code::unavailable, "the server sent an unexpected response"}, kOurFailure);
   const json::object& answer = parsed.as_object();
   if (answer.contains("problem"))
     return refuse(

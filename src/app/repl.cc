@@ -118,7 +118,7 @@ int converse(const RemoteSession& session, LineReader& lines, Signals& signals) 
     if (done->status == 410 || (done->status == 200 && !printer.state_kept())) {
       printer.explain();
       if (Status s = session.reset(); !s) return refuse(s.error(), kOurFailure);
-      std::fputs("vitrine: variables and files are gone; this is a fresh session\n", stderr);
+      std::fputs("vitrine: variables and files are lost; this is a new session\n", stderr);
     } else if (done->status != 200) {
       refuse(problem_in(*done), 0);
     } else {

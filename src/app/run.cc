@@ -124,7 +124,7 @@ int run(const RunOptions& options) {
   if (!exit_code)
     return refuse(Error{.code = Code::unavailable,
                         .message = "the server ended before the execution did",
-                        .remedy = "run it again; the server's log tells why"},
+                        .remedy = "run it again; the server's log has the reason"},
                   kOurFailure);
   if (options.json) std::printf("%s\n", json::serialize(printer.execution()).c_str());
   else printer.explain();

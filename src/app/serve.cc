@@ -28,7 +28,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uint32_t kUidBase = 0x20000000;  // as root: of the ids that sessions get
+constexpr std::uint32_t kUidBase =
+    settings::kUidBase.otherwise;  // as root: of the ids that sessions get
 
 // As root the front has a user id of its own.
 Status give_to_front(const Fd& file) {
@@ -57,7 +58,7 @@ Status check_contents(const std::string& data) {
   if (failed)
     return data_error(data, "cannot be read: " + failed.message(), "name another with --data");
   if (empty) return ok();
-  return data_error(data, "holds files that are not Vitrine's",
+  return data_error(data, "contains files that are not Vitrine's",
                     "name an empty or new directory with --data");
 }
 
@@ -66,7 +67,7 @@ Result<Fd> take_data(const std::string& data) {
   std::error_code failed;
   fs::create_directories(fs::path(data).parent_path(), failed);
   if (::mkdir(data.c_str(), 0700) != 0 && errno != EEXIST)
-    return data_error(data, "cannot be made: " + Error::from_errno("mkdir").message,
+    return data_error(data, "cannot be created: " + Error::from_errno("mkdir").message,
                       "name a directory you may write to with --data");
   if (!fs::is_directory(data, failed))
     return data_error(data, "is not a directory", "name another with --data");
@@ -261,8 +262,8 @@ int serve(const ServeOptions& options) {
   words.insert(words.end(), {"--packages", packages->file, "--network", network});
   if (settings.values.contains("history"))
     words.insert(words.end(), {"--history", settings.values.at("history")});
-  if (settings.values.contains("recordings-mb"))
-    words.insert(words.end(), {"--recordings-mb", settings.values.at("recordings-mb")});
+  if (settings.values.contains("recordings_mb"))
+    words.insert(words.end(), {"--recordings-mb", settings.values.at("recordings_mb")});
   if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});
   if (!tokens.empty()) words.insert(words.end(), {"--tokens", tokens});
   for (const std::string& host : settings.hosts) words.insert(words.end(), {"--host", host});

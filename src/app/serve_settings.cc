@@ -88,6 +88,10 @@ std::string flag_of(const Setting& setting) {
   return "--" + name;
 }
 
+std::string help_of(const Setting& setting) {
+  return setting.number ? setting.help + settings::shown(*setting.number) : setting.help;
+}
+
 std::string Settings::get(const std::string& name, const std::string& otherwise) const {
   const auto found = values.find(name);
   return found == values.end() ? otherwise : found->second;
@@ -134,18 +138,18 @@ Status add_config(const std::string& file, Settings& settings) {
 Status validate(const Settings& settings) {
   for (const auto& [name, value] : settings.values) {
     const Setting& setting = *find(name);
-    if (setting.kind == Kind::whole && !is_whole(value, setting.least, setting.most))
+    if (setting.number && !is_whole(value, setting.number->least, setting.number->most))
       return wrong(name, value,
-                   "is not a whole number from " + std::to_string(setting.least) + " to " +
-                       std::to_string(setting.most),
-                   "choose such a number, or leave " + flag_of(setting) + " out");
+                   "is not a whole number from " + std::to_string(setting.number->least) + " to " +
+                       std::to_string(setting.number->most),
+                   "use such a number, or leave " + flag_of(setting) + " out");
     if (setting.kind == Kind::text && value.empty())
       return wrong(name, value, "is empty", "give a value, or leave " + flag_of(setting) + " out");
     if (name == "listen" && !is_address(value))
       return wrong(name, value, "is not a numeric address and a port",
-                   "give such as 127.0.0.1:8000, [::1]:8000 or 0.0.0.0:8000");
+                   "use for example 127.0.0.1:8000, [::1]:8000 or 0.0.0.0:8000");
     if (name == "auth" && value != "auto" && value != "token" && value != "none")
-      return wrong(name, value, "is none of auto, token and none",
+      return wrong(name, value, "is not auto, token or none",
                    "use one of these, or leave --auth out");
     if ((name == "packages" || name == "sdist") && value != "on" && value != "off")
       return wrong(name, value, "is neither on nor off",
@@ -168,7 +172,7 @@ Status validate(const Settings& settings) {
       return wrong(name, value, "is neither full nor container",
                    "use one of these, or leave --isolation-floor out");
     if (name == "policy" && !policy_from(value))
-      return wrong(name, value, "is none of native, restricted and smolagents",
+      return wrong(name, value, "is not native, restricted or smolagents",
                    "use one of these, or leave --policy out");
     if (name == "name" && !is_name(value))
       return wrong(name, value, "is not a plain name", "use 1 to 64 letters, digits, - and _");

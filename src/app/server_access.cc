@@ -138,7 +138,7 @@ Status ServerAccess::start_private(const Target& target, Signals& signals) {
     if (got <= 0)
       return Error{.code = Code::unavailable,
                    .message = "a private server could not be started\n" + tail_of(errors.get()),
-                   .remedy = "`vitrine doctor` tells what this host lacks"};
+                   .remedy = "`vitrine doctor` reports what this host lacks"};
     line.append(block, static_cast<std::size_t>(got));
   }
   line.pop_back();

@@ -50,7 +50,7 @@ class Entry {
     Token token;
     token.identity.name = text("name");
     if (!error_ && !is_name(token.identity.name))
-      fail("name", "it is missing or no plain name", "use 1 to 64 letters, digits, -, _ and .");
+      fail("name", "it is missing or not a plain name", "use 1 to 64 letters, digits, -, _ and .");
     if (token.identity.name == kOwnerName || token.identity.name == "anonymous")
       fail("name", "it is taken by the server itself", "use another name");
     read_secret(token);
@@ -149,7 +149,8 @@ Result<std::vector<Token>> parse_tokens(const std::string& text) {
     if (!names.insert(token->identity.name).second)
       return wrong(where + ".name", "another token has it too", "give each a name of its own");
     if (!hashes.insert(token->sha256).second)
-      return wrong(where + ".token", "it is there twice", "give each name a token of its own");
+      return wrong(where + ".token", "another name has the same token",
+                   "give each name a token of its own");
     tokens.push_back(std::move(*token));
   }
   return tokens;
@@ -185,7 +186,7 @@ Result<std::vector<Token>> load_tokens(const std::string& file) {
   if ((info.st_mode & S_IRWXO) != 0)
     return Error{.code = Code::invalid_argument,
                  .message = named + " is open to every user of the machine",
-                 .remedy = "chmod 600 it, and replace the tokens in it if others have users here"};
+                 .remedy = "chmod 600 it, and replace its tokens if the machine has other users"};
   Result<std::string> text = read_file(AT_FDCWD, file.c_str(), kMaxFile);
   if (!text) return std::move(text.error()).during(named);
   Result<std::vector<Token>> tokens = parse_tokens(*text);

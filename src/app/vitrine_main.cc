@@ -18,41 +18,42 @@ int refuse(const Error& error, int exit_code) {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  vitrine run -c 'print(2 ** 100)'           one line, in a jail of its own
+  vitrine run -c 'print(2 ** 100)'           runs one line in a session of its own
   vitrine run job.py --timeout 5 --memory 256 --stdin data.csv
-  vitrine repl                               a session that keeps its variables
-  vitrine serve                              the server, on http://127.0.0.1:8000
+  vitrine repl                               an interactive session
+  vitrine serve                              starts the server on http://127.0.0.1:8000
   curl -s http://127.0.0.1:8000/v1/run --json '{"code": "6 * 7"}'
-  vitrine doctor                             is this host able to jail code?
+  vitrine doctor                             reports the isolation that this host supports
 
-`vitrine COMMAND --help` tells more. Exit codes: that of the code; 124 = time limit, 137 = memory
-limit, 2 = wrong usage, 125 = Vitrine itself failed.)";
+`vitrine COMMAND --help` has the details. The exit code is that of the code; 124 = time limit,
+137 = memory limit, 2 = wrong usage, 125 = Vitrine itself failed.)";
 
 constexpr const char* kServe = R"(Examples:
   vitrine serve --data /var/lib/vitrine --pool 8
-  vitrine serve --listen 0.0.0.0:8000        others need the token in DIR/token
+  vitrine serve --listen 0.0.0.0:8000        clients need the token in DIR/token
   vitrine serve --config vitrine.json        {"listen": "127.0.0.1:9000", "pool_bare": 4}
 
-Prints one line on stdout when it is ready; logs go to stderr. SIGTERM ends it and everything it
-made within ten seconds. Flags win over the file; the file has the same names, with _ for -.)";
+The server prints one line on stdout when it is ready; logs go to stderr. SIGTERM ends it and all
+sessions within ten seconds. Flags take precedence over the file, which has the same names, with _
+for -.)";
 
 constexpr const char* kRun = R"(Examples:
-  vitrine run job.py                         streams what it prints; exits with its exit code
-  vitrine run -c 'import numpy; numpy.eye(2)'    the last expression is shown, as at a prompt
+  vitrine run job.py                         streams its output; exits with its exit code
+  vitrine run -c 'import numpy; numpy.eye(2)'    prints the value of the last expression
   echo 'print(input())' | vitrine run - --stdin names.txt
   vitrine run job.py --json | jq .usage
-  vitrine run game.py --screenshot game.png  a picture of its windows, also of one that never ends
-  vitrine run --with polars job.py           installs it for this run; later ones find it there
+  vitrine run game.py --screenshot game.png  a screenshot, also of a program that never ends
+  vitrine run --with polars job.py           installs the package; later runs reuse it
 
-Uses --url, $VITRINE_URL, or a server on 127.0.0.1:8000; without any, starts a private one for this
-run and leaves nothing of it behind (--url private: always).)";
+The server is that of --url, $VITRINE_URL, or one on 127.0.0.1:8000. Without any, a private server
+is started for this run and removed afterwards (--url private: always).)";
 
 constexpr const char* kRepl = R"(Examples:
   vitrine repl --memory 2048
-  echo 'sum(range(10))' | vitrine repl       also without a terminal
+  echo 'sum(range(10))' | vitrine repl       works without a terminal too
 
-A block ends with an empty line. Ctrl-C interrupts what runs, Ctrl-D or exit() ends; the session and
-its files are then gone. The server is chosen as in `vitrine run`.)";
+A block ends with an empty line. Ctrl-C interrupts the running code. Ctrl-D or exit() ends the
+session and deletes its files. The server is chosen as in `vitrine run`.)";
 
 constexpr const char* kCompletion = R"(Examples:
   source <(vitrine completion bash)          in ~/.bashrc
@@ -62,21 +63,23 @@ constexpr const char* kCompletion = R"(Examples:
 void add_target(CLI::App& command, Target& target) {
   command.add_option("--url", target.url,
                      "server, such as http://127.0.0.1:8000, or private [$VITRINE_URL]");
-  command.add_option("--token", target.token, "its token, if it wants one [$VITRINE_TOKEN]");
+  command.add_option("--token", target.token,
+                     "the server's token, if it needs one [$VITRINE_TOKEN]");
   command.add_option("--timeout", target.timeout_s, "seconds for one execution [30]");
   command.add_option("--memory", target.memory_mb, "megabytes [512]");
-  command.add_option("--env", target.env, "NAME=VALUE, again for more")
+  command.add_option("--env", target.env, "NAME=VALUE; may be repeated")
       ->type_size(1)
       ->allow_extra_args(false);
-  command.add_option("--with", target.with, "a package it needs, again for more")
+  command.add_option("--with", target.with, "a package to install; may be repeated")
       ->type_size(1)
       ->allow_extra_args(false)
       ->option_text("REQUIREMENT");
   command.add_flag("--allow-sdist", target.allow_sdist,
                    "build packages that have only a source distribution");
-  command.add_option("--environment", target.environment, "one that the operator baked")
+  command.add_option("--environment", target.environment, "packages that the operator built")
       ->option_text("NAME");
-  command.add_option("--allow", target.allow, "HOST[:PORT] it may reach, again for more [none]")
+  command
+      .add_option("--allow", target.allow, "HOST[:PORT] that it may reach; may be repeated [none]")
       ->type_size(1)
       ->allow_extra_args(false);
   command
@@ -84,7 +87,7 @@ void add_target(CLI::App& command, Target& target) {
                   "what the language may do: native, restricted, smolagents")
       ->check(CLI::IsMember({"native", "restricted", "restrictedpython", "smolagents"}))
       ->option_text("NAME");
-  command.add_option("--import", target.imports, "a module the policy allows too, again for more")
+  command.add_option("--import", target.imports, "a module to allow in addition; may be repeated")
       ->type_size(1)
       ->allow_extra_args(false)
       ->option_text("MODULE");
@@ -92,11 +95,12 @@ void add_target(CLI::App& command, Target& target) {
 }
 
 constexpr const char* kPackages = R"(Examples:
-  vitrine packages list                      what is installed, and who uses it
+  vitrine packages list                      installed layers, and whether they are in use
   vitrine packages warm polars 'httpx[http2]>=0.27'
-  vitrine packages prune --keep 1000         down to a gigabyte; what is in use stays
+  vitrine packages prune --keep 1000         deletes unused layers until 1000 MB are left
 
-Of a running server, chosen as in `vitrine run`. Others than the operator may need the token.)";
+These commands work on a running server, chosen as in `vitrine run`. It may require the owner's
+token.)";
 
 struct PackagesOptions {
   Target target;
@@ -111,12 +115,12 @@ void add_packages(CLI::App& command, PackagesOptions& options) {
   command.require_subcommand(1);
   command.footer(kPackages);
   options.list = command.add_subcommand("list", "installed layers");
-  options.warm = command.add_subcommand("warm", "install now what sessions will ask for");
-  options.prune = command.add_subcommand("prune", "remove what no session uses");
+  options.warm = command.add_subcommand("warm", "install packages in advance");
+  options.prune = command.add_subcommand("prune", "delete layers that no session uses");
   options.warm->add_option("REQUIREMENT", options.target.with, "such as polars==1.*")->required();
   options.warm->add_flag("--allow-sdist", options.target.allow_sdist,
                          "build those that have only a source distribution");
-  options.prune->add_option("--keep", options.keep_mb, "megabytes that may stay [0]");
+  options.prune->add_option("--keep", options.keep_mb, "megabytes to keep [0]");
   for (CLI::App* one : {options.list, options.warm, options.prune}) {
     one->add_option("--url", options.target.url, "server [$VITRINE_URL]");
     one->add_option("--token", options.target.token, "its token [$VITRINE_TOKEN]");
@@ -139,16 +143,17 @@ void add_serve(CLI::App& command, ServeOptions& options) {
             [&options, &setting](const std::string& value) {
               options.settings[setting.name] = value;
             },
-            setting.help)
+            help_of(setting))
         ->option_text(setting.value);
-  command.add_option("--host", options.hosts, "a further name it answers to, again for more")
+  command
+      .add_option("--host", options.hosts, "an additional accepted Host header; may be repeated")
       ->type_size(1)
       ->allow_extra_args(false)
       ->option_text("NAME:PORT");
   command.add_option("--config", options.config, "JSON file with the same names")
       ->option_text("FILE");
   command.add_flag("--ephemeral", options.ephemeral,
-                   "ends with its parent process, and removes its directory");
+                   "end with the parent process, and remove the data directory");
   command.footer(kServe);
 }
 
@@ -168,7 +173,7 @@ int check_and_run(const RunOptions& options) {
 }
 
 int parse_and_run(int argc, char** argv) {
-  CLI::App app("Vitrine: sealed Python sessions, started in well under a millisecond.", "vitrine");
+  CLI::App app("Vitrine runs untrusted Python in isolated sessions.", "vitrine");
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", std::string("vitrine ") + kVersion);
   app.footer(kExamples);
@@ -182,46 +187,47 @@ int parse_and_run(int argc, char** argv) {
   bool force = false;
   CLI::App& serve_command = *app.add_subcommand("serve", "start the server");
   add_serve(serve_command, serving);
-  CLI::App& run_command = *app.add_subcommand("run", "one sealed run in the terminal");
+  CLI::App& run_command = *app.add_subcommand("run", "run code in a session of its own");
   run_command.add_option("FILE", running.file, "Python file; - = standard input");
   run_command.add_option("-c", running.code, "the code itself");
-  run_command.add_option("--stdin", running.stdin_file, "file the code reads as its input; -");
-  run_command
-      .add_option("--screenshot", running.screenshot, "put a picture of its screen there, as PNG")
+  run_command.add_option("--stdin", running.stdin_file,
+                         "file that the code reads as its input; - = standard input");
+  run_command.add_option("--screenshot", running.screenshot, "write a screenshot to this PNG file")
       ->option_text("FILE");
   run_command.add_flag("--json", running.json, "print the execution as JSON, and nothing else");
   add_target(run_command, running.target);
   run_command.footer(kRun);
-  CLI::App& repl_command = *app.add_subcommand("repl", "a session, statement by statement");
+  CLI::App& repl_command = *app.add_subcommand("repl", "an interactive session");
   add_target(repl_command, conversing);
   repl_command.footer(kRepl);
   PackagesOptions managing;
   CLI::App& packages_command =
-      *app.add_subcommand("packages", "the packages a server has installed");
+      *app.add_subcommand("packages", "manage the installed packages of a server");
   add_packages(packages_command, managing);
-  CLI::App& doctor_command = *app.add_subcommand("doctor", "what isolation this host gives");
+  CLI::App& doctor_command =
+      *app.add_subcommand("doctor", "report the isolation that this host supports");
   doctor_command.add_option("--image", image, "runtime image");
   doctor_command.add_flag("--json", as_json, "as JSON");
-  CLI::App& image_command = *app.add_subcommand("image", "the runtime image");
+  CLI::App& image_command = *app.add_subcommand("image", "build or describe the runtime image");
   image_command.require_subcommand(1);
   CLI::App& build_command =
-      *image_command.add_subcommand("build", "make it, if its recipe changed");
-  build_command.add_flag("--force", force, "make it again");
+      *image_command.add_subcommand("build", "build it, if its recipe changed");
+  build_command.add_flag("--force", force, "build it again in any case");
   BakeOptions baking;
   build_command
       .add_option("--with", baking.with,
-                  "a package for an environment beside it, again for more; the image stays")
+                  "a package of an environment beside the image; may be repeated")
       ->type_size(1)
       ->allow_extra_args(false)
       ->option_text("REQUIREMENT");
-  build_command.add_option("--name", baking.name, "of the environment [the first package's]");
+  build_command.add_option("--name", baking.name, "name of the environment [the first package's]");
   build_command.add_option("--preload", baking.preload,
-                           "modules that its interpreters import before a session, with commas");
-  build_command.add_option("--image", baking.image, "beside another one than the default");
+                           "modules to import before a session exists, separated by commas");
+  build_command.add_option("--image", baking.image, "the image that it belongs to");
   build_command.add_option("--find-links", baking.find_links, "a directory with wheels");
-  build_command.add_flag("--no-index", baking.no_index, "only those wheels");
-  CLI::App& info_command = *image_command.add_subcommand("info", "what is in it");
-  info_command.add_option("--image", image, "another one than the default");
+  build_command.add_flag("--no-index", baking.no_index, "use only those wheels");
+  CLI::App& info_command = *image_command.add_subcommand("info", "describe its contents");
+  info_command.add_option("--image", image, "another image than the default");
   info_command.add_flag("--json", as_json, "as JSON");
   std::string tokens;
   std::string data;
@@ -230,7 +236,8 @@ int parse_and_run(int argc, char** argv) {
   tokens_command.add_option("--tokens", tokens)->required();
   tokens_command.add_option("--data", data)->required();
   CLI::App& version_command = *app.add_subcommand("version", "print the version");
-  CLI::App& completion_command = *app.add_subcommand("completion", "completion for a shell");
+  CLI::App& completion_command =
+      *app.add_subcommand("completion", "print completion code for a shell");
   completion_command.add_option("SHELL", shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
