@@ -61,9 +61,9 @@ FakeKeeper::Answer FakeKeeper::answer_to(const wire::Request& request) {
 }
 
 FakeKeeper::Answer FakeKeeper::opened(std::uint64_t session) {
-  const wire::FdRoles roles{
-      {wire::FdRole::session_socket, wire::FdRole::stdout_pipe, wire::FdRole::stderr_pipe}};
-  return {wire::Opened{.session = session, .fds = roles}, worker(session).descriptors()};
+  wire::Opened reply{.session = session};
+  reply.fds = FakeWorker::roles();
+  return {std::move(reply), worker(session).descriptors()};
 }
 
 void FakeKeeper::send(std::uint32_t number, Answer answer) {

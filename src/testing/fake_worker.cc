@@ -49,6 +49,11 @@ std::vector<Fd> FakeWorker::descriptors() const {
   return row;
 }
 
+wire::FdRoles FakeWorker::roles() {
+  using wire::FdRole;
+  return {{FdRole::session_socket, FdRole::stdout_pipe, FdRole::stderr_pipe}};
+}
+
 const std::vector<wire::Message>& FakeWorker::heard() {
   while (socket_) {
     Result<Packet> packet = receive_packet(socket_.get(), wire::kMaxFrame, 1, Wait::dont);

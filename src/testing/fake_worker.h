@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/messages.h"
 
@@ -24,6 +25,8 @@ class FakeWorker {
   // The front's ends, in the order in which the keeper hands them over; can be had once more, as after a
   // restart of the front.
   std::vector<Fd> descriptors() const;
+  // What each of them is for.
+  static wire::FdRoles roles();
 
   // All that the front has sent so far.
   const std::vector<wire::Message>& heard();

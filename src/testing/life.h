@@ -6,18 +6,36 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "session/history.h"
 #include "session/registry.h"
 #include "store/store.h"
 #include "testing/front.h"
 
 namespace vitrine::testing {
 
+// Of the executions that have ended.
+struct Outcomes final : session::ExecutionObserver {
+  void ended(session::Execution& execution) override { all.push_back(execution.record.outcome); }
+  std::vector<Outcome> all;
+};
+
 struct Life {
   explicit Life(const std::string& directory)
       : store(std::move(*store::Store::open(directory, {}))),
-        registry(front.context.get_executor(), front.link, store,
-                 [](const ExecRecord& record) { return "{\"code\":\"" + record.code + "\"}"; }) {
+        history(store,
+                [](const ExecRecord& record) { return "{\"code\":\"" + record.code + "\"}"; }),
+        registry({.executor = front.context.get_executor(),
+                  .keeper = front.link,
+                  .accounts = accounts,
+                  .observer = observers,
+                  .package_questions = package_questions,
+                  .image_pool = nullptr},
+                 store, {}) {
+    registry.offer({.isolations = {{.isolation = IsolationKind::process,
+                                    .capabilities = {Capability::packages, Capability::network}}},
+                    .environments = {}});
     front.listen([this](const wire::Event& event) { registry.on_event(event); });
   }
 
@@ -30,7 +48,7 @@ struct Life {
     return *started;
   }
   FakeWorker& worker(const session::Session& session) {
-    return front.keeper.worker(session.engine);
+    return front.keeper.worker(session.keeper_id());
   }
   // Time passes, and then the front's second has come.
   void pass(Clock::duration time) {
@@ -41,6 +59,11 @@ struct Life {
 
   Front front;
   store::Store store;
+  session::Accounts accounts;
+  session::PackageQuestions package_questions{front.context.get_executor()};
+  session::History history;
+  Outcomes outcomes;
+  session::Observers observers{{&history, &outcomes}};
   session::Registry registry;
 };
 
