@@ -35,11 +35,15 @@ def session(make: MakeSession) -> sessions.Session:
     return make()
 
 
-@pytest.fixture
-def loaded(make: MakeSession) -> sessions.Session:
-    """A session with numpy, pandas and pyplot imported before the fork."""
+@pytest.fixture(scope="session")
+def scientific_stack() -> None:
     if not sessions.has_scientific_stack():
         pytest.skip(f"{sessions.PYTHON} has no numpy, pandas, matplotlib, PIL")
+
+
+@pytest.fixture
+def loaded(make: MakeSession, scientific_stack: None) -> sessions.Session:
+    """A session with numpy, pandas and pyplot imported before the fork."""
     return make("loaded")
 
 
@@ -52,16 +56,29 @@ def screen() -> Iterator[screens.Screen]:
 
 
 @pytest.fixture
-def onscreen(make: MakeSession, screen: screens.Screen, tmp_path: Path) -> sessions.Session:
-    """A bare session that sees the screen."""
-    environment = {
+def on_the_screen(screen: screens.Screen, tmp_path: Path) -> dict[str, str]:
+    """Variables of a session that sees the screen."""
+    return {
         "DISPLAY": screen.display,
         "XAUTHORITY": screen.authority,
         "SDL_AUDIODRIVER": "dummy",
         "XCOMPOSEFILE": "/dev/null",
         "XDG_RUNTIME_DIR": str(tmp_path),
     }
-    return make(env=environment)
+
+
+@pytest.fixture
+def onscreen(make: MakeSession, on_the_screen: dict[str, str]) -> sessions.Session:
+    """A bare session that sees the screen."""
+    return make(env=on_the_screen)
+
+
+@pytest.fixture
+def plotting(
+    make: MakeSession, on_the_screen: dict[str, str], scientific_stack: None
+) -> sessions.Session:
+    """A session that sees the screen and imported pyplot before the fork."""
+    return make("loaded", env=on_the_screen)
 
 
 def pytest_sessionfinish() -> None:

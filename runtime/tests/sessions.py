@@ -41,7 +41,12 @@ def environment() -> dict[str, str]:
 @cache
 def has_scientific_stack() -> bool:
     """False only for a Python that somebody chose: with the image the default one has it."""
-    probe = [PYTHON, "-c", "import numpy, pandas, matplotlib, PIL"]
+    code = (
+        "from importlib.util import find_spec\n"
+        "missing = [m for m in ('numpy', 'pandas', 'matplotlib', 'PIL') if find_spec(m) is None]\n"
+        "raise SystemExit(f'missing: {missing}' if missing else 0)"
+    )
+    probe = [PYTHON, "-c", code]
     done = subprocess.run(probe, capture_output=True, text=True, env=environment())
     if done.returncode != 0 and "VITRINE_TEST_PYTHON" not in os.environ:
         raise RuntimeError(f"no image in {IMAGE}: run ./dev image\n{done.stderr}")

@@ -71,15 +71,21 @@ def test_an_unknown_variant_is_refused() -> None:
     assert "unknown zygote variant 'fat'" in report
 
 
+def modules() -> list[Path]:
+    found = sorted((HERE.parent / "vitrine_runtime").rglob("*.py"))
+    assert len(found) > 20
+    return found
+
+
 def test_every_module_seals_its_builtins() -> None:
     free = {"__init__.py", "sealed.py", "boot.py", "mpl_backend.py"}
-    for file in sorted((HERE.parent / "vitrine_runtime").rglob("*.py")):
+    for file in modules():
         if file.name not in free:
             assert ".sealed import __builtins__" in file.read_text(), file.name
 
 
 def test_files_stay_small_and_named() -> None:
-    for file in sorted((HERE.parent / "vitrine_runtime").rglob("*.py")):
+    for file in modules():
         text = file.read_text()
         assert text.startswith("# SPDX-License-Identifier: Apache-2.0\n"), file.name
         assert text.count("\n") < 300, file.name
@@ -131,3 +137,23 @@ def test_the_cost_of_a_trivial_cell() -> None:
     name, least, _ = output.splitlines()[0].split()
 
     assert name == "1+1" and float(least) < 60
+
+
+def test_a_short_expression_compiles_to_the_same_without_a_tree() -> None:
+    python("""
+from vitrine_runtime.cell import build, expression, parse
+for code in ("1+1", "f(x)[0]", "(await x)", "'a' 'b' ", "print()  # said", "None"):
+    direct = expression(code, "<cell 1>", 0)
+    built = build(parse(code, "<cell 1>", 0), code, "<cell 1>", 0)
+    assert direct.last == built.last, code
+    assert (direct.body, direct.in_loop) == (built.body, built.in_loop), code
+    assert list(direct.last.co_positions()) == list(built.last.co_positions()), code
+""")
+
+
+def test_what_is_no_short_expression_is_left_to_the_parser() -> None:
+    python("""
+from vitrine_runtime.cell import expression
+for code in ("", "x = 1", "1;", "del x", "1\\n2", " 1", "x?", "%who", "1 +", "a b", "1+" * 100 + "1"):
+    assert expression(code, "<cell 1>", 0) is None, code
+""")

@@ -12,17 +12,17 @@ CONTROL, ZYGOTE_FILTER, WORKER_FILTER = 3, 4, 5
 def main(variant: str, modules: list[str], policy: str = "native") -> NoReturn:
     import _vitrine
 
-    from . import births
+    from . import fork_hooks
 
-    collected = births.collect()
+    collected = fork_hooks.collect()
     from . import environ, worker, zygote
 
     zygote.warm(variant, modules, policy)
     collected()
-    births.begin()
+    fork_hooks.begin()
     rehearse = _vitrine.serve_forks(CONTROL, ZYGOTE_FILTER, WORKER_FILTER)
     # From here on this is a sealed worker.
-    births.done()
+    fork_hooks.done()
     environ.move_in()
     worker.after_fork()
     if rehearse:

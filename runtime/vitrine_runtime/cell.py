@@ -22,6 +22,14 @@ COROUTINE = 0x80  # inspect.CO_COROUTINE
 TASK_MAKERS = frozenset(("create_task", "ensure_future", "get_running_loop", "TaskGroup"))
 LOOP_RUNNERS = frozenset(("run", "run_until_complete", "run_forever", "Runner"))
 
+# A short line without any of these is probably one expression.
+MAX_EXPRESSION = 200  # characters
+NOT_IN_EXPRESSIONS = frozenset("=;\\\n?!%")
+STATEMENTS = frozenset((
+    "assert", "async", "class", "def", "del", "for", "from", "global", "if", "import", "nonlocal",
+    "pass", "raise", "return", "try", "while", "with",
+))  # fmt: skip
+
 
 class Cell:
     """What is left to run: statements, then perhaps an expression whose value is the result."""
@@ -43,6 +51,19 @@ def _wants_loop(code: CodeType) -> bool:
     if not names or TASK_MAKERS.isdisjoint(names):
         return False
     return LOOP_RUNNERS.isdisjoint(names)
+
+
+def expression(source: str, filename: str, futures: int) -> Cell | None:
+    """A cell that is one short expression, compiled at once: a tree would cost as much again. None:
+    it is something else, or it is wrong, and `parse` says how."""
+    if len(source) > MAX_EXPRESSION or not NOT_IN_EXPRESSIONS.isdisjoint(source):
+        return None
+    if source.partition(" ")[0] in STATEMENTS:
+        return None
+    try:
+        return Cell(None, compile(source, filename, "eval", TOP | futures, True))
+    except SyntaxError:
+        return None
 
 
 def parse(source: str, filename: str, futures: int) -> Module:

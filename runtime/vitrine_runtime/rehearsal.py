@@ -10,6 +10,7 @@ from .channel import Silent
 from .sealed import __builtins__  # noqa: F401
 from .session import Session
 
+EXPRESSION = "1 + 1"
 PLAIN = "def _rehearsed(n):\n    return [n, {'a': n}]\nprint('rehearsal')\n_rehearsed(1)"
 FAILING = "def _rehearsed():\n    raise ValueError('rehearsal')\n_rehearsed()"
 NUMPY = "import numpy as _rehearsed\n(_rehearsed.arange(6).reshape(2, 3) * 2).sum()"
@@ -17,7 +18,7 @@ NUMPY = "import numpy as _rehearsed\n(_rehearsed.arange(6).reshape(2, 3) * 2).su
 
 def run(session: Session) -> None:
     """Runs the whole path of an execution; nothing is sent, printed, named or counted."""
-    cells = [PLAIN, FAILING]
+    cells = [PLAIN, FAILING, EXPRESSION]
     if "numpy" in sys.modules:
         cells.append(NUMPY)
     names = session.namespace.names

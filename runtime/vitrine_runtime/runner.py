@@ -9,7 +9,7 @@ from typing import NoReturn, Protocol
 
 from . import magics
 from .aio import Loop
-from .cell import FUTURES, build, parse
+from .cell import FUTURES, Cell, build, expression, parse
 from .namespace import Namespace
 from .sealed import __builtins__  # noqa: F401
 from .sources import Sources
@@ -50,6 +50,10 @@ class Runner:
         filename = self._sources.add(source)
         if self.policy is not None and self.policy.interprets:
             return self.policy.run(source)
+        if self.policy is None:
+            cell = expression(source, filename, self.futures)
+            if cell is not None:
+                return self._run_built(cell)
         problem = None
         try:
             tree = parse(source, filename, self.futures)
@@ -80,7 +84,9 @@ class Runner:
     def _run_tree(self, tree: Module, source: str, filename: str) -> object:
         if self.policy is not None:
             tree = self.policy.admit(tree, self.futures)
-        cell = build(tree, source, filename, self.futures)
+        return self._run_built(build(tree, source, filename, self.futures))
+
+    def _run_built(self, cell: Cell) -> object:
         names = self._names
         if cell.body is not None:
             self.futures |= cell.body.co_flags & FUTURES

@@ -18,7 +18,7 @@ _state: memoryview | None = None
 
 
 def reseed() -> None:
-    """After the fork, which ran no hooks: see `births`."""
+    """After the fork, which ran no hooks: see `fork_hooks`."""
     _seed()
     if _state is not None:
         # Written in place: seed() would touch 100 pages more for the same random words.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fork hooks: all of them for forks of user code, none for the birth of a worker.
+"""Fork hooks: all of them for forks of user code, none for the fork that makes a worker.
 
 A zygote has one thread and holds no lock when it forks: what `logging`, `threading` and others
 do after a fork (new locks, new lists of threads) changes nothing in a new worker; it only costs it
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from .sealed import __builtins__  # noqa: F401
 
 _hooks: list[Callable[[], object]] = []
-_birth = False
+_makes_worker = False
 
 
 def collect() -> Callable[[], None]:
@@ -44,19 +44,19 @@ def collect() -> Callable[[], None]:
 
 
 def _run() -> None:
-    if not _birth:
+    if not _makes_worker:
         for hook in _hooks:
             hook()
 
 
 def begin() -> None:
-    """The next fork is the birth of a worker."""
-    global _birth
-    _birth = True
+    """The next fork makes a worker."""
+    global _makes_worker
+    _makes_worker = True
 
 
 def done() -> None:
     """In the worker: from now on forks are the user's."""
-    global _birth
-    _birth = False
+    global _makes_worker
+    _makes_worker = False
     sys.modules["threading"].main_thread()._set_native_id()  # of the one thread that is left
