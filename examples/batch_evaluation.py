@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Candidate solutions, as a model might write them, against tests: each in a session of its own.
 
-Whatever a candidate does - hang, crash, eat memory - the others are not touched.
+A candidate that hangs, crashes or exhausts its memory does not affect the others.
 """
 
 from __future__ import annotations

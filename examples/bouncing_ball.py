@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bouncing ball with @dataclass. AST interpreters say `Ball() takes no arguments`; here it runs.
+"""A bouncing ball with @dataclass, which AST interpreters refuse (`Ball() takes no arguments`).
 
-Usage: python bouncing_ball.py [picture.png]
+Usage: python bouncing_ball.py [plot.png]
 """
 
 from __future__ import annotations

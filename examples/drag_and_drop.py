@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drag and drop by the input API: cards that a mouse sorts into boxes, as an agent would do it.
+"""Drag and drop through the input API: sorts cards into boxes with the mouse, as an agent would.
 
 Usage: python drag_and_drop.py [before.png after.png]
 """

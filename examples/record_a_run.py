@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A film of a program while it runs: here the bouncing balls, in a loop that would never end.
+"""A recording of a program while it runs: the bouncing balls, in a loop that never ends by itself.
 
-Usage: python record_a_run.py [film.gif|film.mp4|film.webm|film.png [program.py]]
+Usage: python record_a_run.py [balls.gif|balls.mp4|balls.webm|balls.png [program.py]]
 """
 
 from __future__ import annotations

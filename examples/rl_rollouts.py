@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rollout loop: 64 environments at once, a policy that acts, rewards that come back.
+"""A rollout loop: 64 environments at once, a policy that acts, and rewards.
 
-It goes through OpenEnv (needs `vitrine[openenv]`) where the server speaks it, else through native
-sessions; the loop is the same. The task: find the number that the environment hides, by code.
+It uses OpenEnv (needs `vitrine[openenv]`) where the server supports it, else native sessions; the
+loop is the same. The task is to find the number that the environment hides, by code.
 
 Usage: python rl_rollouts.py [environments] [steps]
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of what a GUI program shows, taken while it runs. The program needs no change: its
-mainloop is ended after the picture.
+"""A screenshot of a GUI program while it runs. The program needs no change: its mainloop is ended
+after the screenshot.
 
-Usage: python screenshot_of.py [program.py [picture.png]]
+Usage: python screenshot_of.py [program.py [screenshot.png]]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Balls that are dataclasses bounce in a tkinter window. Interpreters that walk the syntax tree say
-`Ball() takes no arguments` here."""
+"""Balls that are dataclasses bounce in a tkinter window. Interpreters that walk the syntax tree
+fail with `Ball() takes no arguments`."""
 
 import tkinter as tk
 from dataclasses import dataclass, field

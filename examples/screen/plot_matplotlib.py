@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two plots of a damped oscillation, shown as everybody shows them."""
+"""Two plots of a damped oscillation, shown with plt.show()."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run Python that nobody trusts in sealed, stateful sessions.
+"""Run untrusted Python in isolated, stateful sessions.
 
     >>> import vitrine
     >>> with vitrine.local(), vitrine.Sandbox() as box:

@@ -16,14 +16,14 @@ __all__ = ["AsyncSandbox", "run_async"]
 
 
 class AsyncSandbox(AsyncSession):
-    """A sealed, stateful Python session, for asyncio.
+    """An isolated, stateful Python session, for asyncio.
 
     >>> async with vitrine.AsyncSandbox() as box:
     ...     await box.run("x = 20")
     ...     (await box.run("x + 22")).value
     42
 
-    The session is made by `async with` or by `await AsyncSandbox.create(...)`. The arguments are
+    `async with` or `await AsyncSandbox.create(...)` creates the session. The arguments are
     those of `Sandbox`. Its files and recordings can be used until it is closed. A cancelled `run`
     interrupts the code. `AsyncSandbox.run(code)` on the class itself is a one-shot.
     """
@@ -89,7 +89,7 @@ class AsyncSandbox(AsyncSession):
         wait_s: float = WAIT_S,
         on_progress: OnText | None = None,
     ) -> AsyncSandbox:
-        """A session that exists at once; for when `async with` does not fit. Close it."""
+        """Creates a session at once, where `async with` does not fit. Close it afterwards."""
         box = cls(
             name=name,
             limits=limits,
@@ -119,7 +119,7 @@ class AsyncSandbox(AsyncSession):
         token: str | None = None,
         wait_s: float = WAIT_S,
     ) -> AsyncSandbox:
-        """A session that exists already, by its id. `close()` leaves it alive; `end()` ends it."""
+        """An existing session, by its id. `close()` leaves it alive; `end()` ends it."""
         box = cls(url=url, token=token, wait_s=wait_s)
         await box._open(Call("GET", session_path(session)), owned=False)
         return box
@@ -147,7 +147,7 @@ class AsyncSandbox(AsyncSession):
         return self._transport
 
     async def close(self) -> None:
-        """Ends the session if this object made it, and gives its connections back."""
+        """Ends the session if this object created it, and releases its connections."""
         if self._transport is None:
             return
         try:

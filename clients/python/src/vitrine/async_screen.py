@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session's screen: pictures, windows, input, recordings."""
+"""A session's display: screenshots, windows, input, recordings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class AsyncScreen:
-    """The part of `AsyncSandbox` that sees and touches the session's screen."""
+    """The part of `AsyncSandbox` that works on the session's display."""
 
     _wait_s: float
     id: str
@@ -56,11 +56,11 @@ class AsyncScreen:
         max_ms: int | None = None,
         cursor: bool = False,
     ) -> Image:
-        """The screen now, as a PIL image, also while code runs. Needs Pillow.
+        """A screenshot as a PIL image, also while code runs. Needs Pillow.
 
         Args:
-            region: x, y, width, height of the part to see.
-            window: a title, a part of one, or an id: this window alone.
+            region: x, y, width, height of the part to capture.
+            window: a title, a part of one, or an id: only this window.
             scale: 0.01 to 1.
             wait_still: waits until nothing has changed for a moment, at most `max_ms`.
             cursor: paints an arrow where input left the pointer.
@@ -70,11 +70,11 @@ class AsyncScreen:
             return to_image(await response.aread())
 
     async def windows(self) -> list[Window]:
-        """From the top down; empty if nothing has opened one."""
+        """The windows from top to bottom; empty if there are none."""
         return parse_windows(await self._live.call(Call("GET", session_path(self.id, "/windows"))))
 
     async def input(self, *events: Mapping[str, Any]) -> None:
-        """Mouse and keyboard, in order: all of it happens, or nothing (docs/display.md).
+        """Sends mouse and keyboard events, in order: all of them or none (docs/display.md).
 
         >>> await box.input({"type": "click", "x": 2, "y": 3}, {"type": "text", "text": "hello"})
         """
@@ -91,7 +91,7 @@ class AsyncScreen:
         max_seconds: int | None = None,
         max_mb: int | None = None,
     ) -> AsyncRecording:
-        """Records the screen until `stop()`, its time or size is used up, or the session ends."""
+        """Records the display until `stop()`, its limit of time or size, or the session's end."""
         call = start_call(self.id, fps, format, max_seconds, max_mb)
         shown = await self._live.call(call, wait_s=self._wait_s)
         return AsyncRecording(self._live, parse_recording(shown))
@@ -106,7 +106,7 @@ class AsyncScreen:
         max_seconds: int | None = None,
         max_mb: int | None = None,
     ) -> AsyncIterator[AsyncRecording]:
-        """Records while its block runs, and writes the film to `to`; its name tells the format.
+        """Records during its block and writes the recording to `to`, whose name selects the format.
 
         >>> async with box.record("demo.mp4"):
         ...     await box.run(code)
@@ -122,13 +122,13 @@ class AsyncScreen:
                 await recording.save(to)
 
     async def recordings(self) -> list[AsyncRecording]:
-        """Oldest first."""
+        """The session's recordings, oldest first."""
         shown = await self._live.call(Call("GET", session_path(self.id, "/recordings")))
         return [AsyncRecording(self._live, parse_recording(one)) for one in shown["recordings"]]
 
 
 class AsyncRecording:
-    """One recording. The film stays at the server after the session's end, until `delete()`."""
+    """One recording. The file stays at the server after the session's end, until `delete()`."""
 
     def __init__(self, transport: AsyncTransport, info: RecordingInfo) -> None:
         self._transport = transport
@@ -140,13 +140,13 @@ class AsyncRecording:
         return self.info.id
 
     async def stop(self) -> RecordingInfo:
-        """Ends it; fine if it has ended already."""
+        """Ends it. No error if it has already ended."""
         shown = await self._transport.call(film_call("POST", self.info, "/stop"))
         self.info = parse_recording(shown)
         return self.info
 
     async def iter_bytes(self) -> AsyncIterator[bytes]:
-        """The film; of mp4 and webm also what there is so far."""
+        """The recording's bytes; mp4 and webm also while they are recorded."""
         async with self._transport.stream(film_call("GET", self.info)) as response:
             async for part in response.aiter_bytes(CHUNK):
                 yield part
@@ -155,7 +155,7 @@ class AsyncRecording:
         return b"".join([part async for part in self.iter_bytes()])
 
     async def save(self, to: str | os.PathLike[str]) -> Path:
-        """Writes the film to a file, which is replaced once it is complete."""
+        """Writes the recording to a file, which is replaced once the new one is complete."""
         target = Path(to)
         with open_fresh(target) as sink:
             async for part in self.iter_bytes():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a call reaches the server: connections that are reused, and retries.
 
-A call is sent again only if the server said 503 with Retry-After: then it was not begun. A broken
-connection is never tried again, since the code may have run.
+A call is repeated only after a 503 with Retry-After: it was then not started. After a broken
+connection it is never repeated, because the code may have run.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ from .http_options import (
 
 
 class AsyncTransport:
-    """Connections to one server; of an `AsyncSandbox` those of one event loop.
+    """Connections to one server.
 
-    Every call has an httpx client to itself, with one connection, and then leaves it to the next
-    call: httpx's own pool looks at all its connections for each request, which many sessions at
-    once would pay for.
+    Every call uses an httpx client of its own, with one connection, which the next call reuses:
+    httpx's own pool scans all its connections for each request, which is slow with many sessions.
     """
 
     def __init__(self, address: Address) -> None:
@@ -65,7 +64,7 @@ class AsyncTransport:
         return httpx.AsyncClient(**self._options, transport=httpx.AsyncHTTPTransport(**self._wire))
 
     async def call(self, call: Call, *, wait_s: float = 0.0) -> Any:
-        """The JSON of the answer; None for an empty one."""
+        """The JSON of the response; None for an empty one."""
         since = time.monotonic()
         while True:
             with translated(self.address):
@@ -92,7 +91,7 @@ class AsyncTransport:
         content: Any = None,
         wait_s: float = 0.0,
     ) -> AsyncIterator[httpx.Response]:
-        """The answer, while it comes. Leaving early ends the connection."""
+        """The response as a stream. Leaving early closes the connection."""
         since = time.monotonic()
         while True:
             with translated(self.address):

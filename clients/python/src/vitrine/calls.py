@@ -21,7 +21,7 @@ _MARGIN_S = 30.0  # for the network, and for the server to end what does not yie
 
 
 class Limits(TypedDict, total=False):
-    """A session's limits (docs/limits.md). What is left out has the server's default."""
+    """A session's limits (docs/limits.md). Omitted ones have the server's default."""
 
     memory_mb: int
     cpus: float
@@ -38,7 +38,7 @@ class Display(TypedDict, total=False):
 
 
 class Capture(TypedDict, total=False):
-    """Pictures while code runs (docs/display.md): `every_ms`, or `on_change`; at most `max`."""
+    """Screenshots while code runs (docs/display.md): `every_ms`, or `on_change`; at most `max`."""
 
     every_ms: int
     on_change: bool
@@ -71,7 +71,7 @@ class FileInfo:
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """How a session is to be. Left out: the server's default."""
+    """The settings of a session. Omitted ones have the server's default."""
 
     name: str = ""
     limits: Limits | None = None

@@ -33,7 +33,7 @@ class ConnectionFailed(VitrineError):
 
 
 class ConnectionLost(VitrineError):
-    """The connection broke before the answer was complete. The code may have run: see history()."""
+    """The connection broke before the end of the response. The code may have run: see history()."""
 
 
 class StartFailed(VitrineError):
@@ -45,11 +45,11 @@ class UnsafePath(VitrineError, ValueError):
 
 
 class NotPlainData(VitrineError, TypeError):
-    """`Result.value` was asked for, but the value is neither JSON nor a Python literal."""
+    """`Result.value` was read, but the value is neither JSON nor a Python literal."""
 
 
 class ExecutionFailed(VitrineError):
-    """Raised by `Result.check()`: the code did not end well. `result` has everything."""
+    """Raised by `Result.check()` unless the outcome is ok. `result` has the details."""
 
     def __init__(self, result: Result) -> None:
         what = f"{result.error.name}: {result.error.value}" if result.error else result.outcome
@@ -58,9 +58,9 @@ class ExecutionFailed(VitrineError):
 
 
 class ServerError(VitrineError):
-    """The server refused; the subclasses say why.
+    """The server refused the request; the subclasses say why.
 
-    `status` is HTTP's, `code` is the server's word for programs ("session_dead"), `detail` and
+    `status` is the HTTP status, `code` is for programs ("session_dead"), `detail` and
     `remedy` are for people and models. docs/api.md lists them all.
     """
 
@@ -81,7 +81,7 @@ class ServerError(VitrineError):
 
 
 class BadRequest(ServerError):
-    """400, 405, 413, 415, 416, 422, 431: the request itself is wrong; again would not help."""
+    """400, 405, 413, 415, 416, 422, 431: the request itself is wrong; do not repeat it."""
 
 
 class InvalidField(BadRequest):
@@ -97,27 +97,27 @@ class NotAllowed(ServerError):
 
 
 class NotFound(ServerError):
-    """404: no such session, execution or file; also what was ended or belongs to others."""
+    """404: no such session, execution or file, or it has ended or belongs to another tenant."""
 
 
 class Conflict(ServerError):
-    """409: a directory where a file is wanted, or a reset during a reset."""
+    """409: a directory where a file is needed, or a reset during a reset."""
 
 
 class SessionDead(ServerError):
-    """410: the session's process is gone. `reset()` gives a fresh one; files can be read."""
+    """410: the session's process is gone. `reset()` starts a new one; files can be read."""
 
 
 class QueueFull(ServerError):
-    """429: too many executions wait in this session already. Nothing was run."""
+    """429: too many executions are queued in this session. Nothing was run."""
 
 
 class Unavailable(ServerError):
-    """503, 504: the server is full, starting or stopping. Nothing was run."""
+    """503, 504: the server is at its capacity, starting or stopping. Nothing was run."""
 
 
 class DiskFull(ServerError):
-    """507: the session's files are at `disk_mb`, or the server is out of room."""
+    """507: the session's files have reached `disk_mb`, or the server is out of space."""
 
 
 _BY_STATUS: dict[int, type[ServerError]] = {

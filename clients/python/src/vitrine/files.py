@@ -41,7 +41,7 @@ class Files:
         self._session = session
 
     def write(self, path: str, content: Content) -> None:
-        """Makes or replaces a file; text is written as UTF-8. Parents are made."""
+        """Creates or replaces a file, with its parents; text is written as UTF-8."""
         if isinstance(content, str):
             content = content.encode()
         call = Call("PUT", file_path(self._session, path))
@@ -56,7 +56,7 @@ class Files:
         return content.decode()
 
     def iter_bytes(self, path: str) -> Iterator[bytes]:
-        """A file's bytes, piece by piece; for files that should not be in memory as a whole."""
+        """A file's bytes, in chunks; for files that should not be read into memory as a whole."""
         call = Call("GET", file_path(self._session, path))
         with self._transport.stream(call) as response:
             yield from response.iter_bytes(CHUNK)
@@ -69,7 +69,7 @@ class Files:
     def download(self, path: str, local: str | os.PathLike[str] | None = None) -> Path:
         """Fetches a file into `local`, a file or a directory; by default into the current one.
 
-        A file that is there is replaced once the new one is complete.
+        An existing file is replaced once the new one is complete.
         """
         target = local_target(path, local)
         with open_fresh(target) as sink:
@@ -82,7 +82,7 @@ class Files:
         return calls.parse_listing(shown)
 
     def delete(self, path: str) -> None:
-        """Deletes a file, or a directory with all that is in it."""
+        """Deletes a file, or a directory with its contents."""
         self._transport.call(Call("DELETE", file_path(self._session, path)))
 
     def archive(self, to: str | os.PathLike[str] | IO[bytes], path: str = "") -> None:
@@ -97,7 +97,7 @@ class Files:
                 to.write(part)
 
     def download_directory(self, path: str, local: str | os.PathLike[str]) -> Path:
-        """Fetches a directory with all that is in it. Nothing is written outside of `local`."""
+        """Fetches a directory with its contents. Nothing is written outside `local`."""
         with tempfile.TemporaryFile() as spool:
             self.archive(spool, path)
             spool.seek(0)

@@ -55,8 +55,8 @@ class _Input(BaseModel):
 class PythonSandboxTool(BaseTool):
     """The tool behind `python_sandbox()`.
 
-    Its answer is text; a `ToolMessage` has the whole `Result` as its `artifact`, so
-    `message.artifact.images` are the plots. The session is made at the first call.
+    It returns text; a `ToolMessage` has the whole `Result` as its `artifact`, so
+    `message.artifact.images` are the plots. The first call creates the session.
     """
 
     name: str = "python_sandbox"
@@ -112,7 +112,7 @@ class PythonSandboxTool(BaseTool):
         return [{"type": "text", "text": text}, *map(_image_block, images)]
 
     def close(self) -> None:
-        """Ends the session. The next call would make another one."""
+        """Ends the session. The next call creates another one."""
         with self._lock:
             box, self._box = self._box, None
         if box is not None:
@@ -145,7 +145,7 @@ def python_sandbox(
 
     Args:
         timeout_seconds: for one call; by default the session's limit.
-        show_images: also give pictures to the model, as content blocks.
+        show_images: also pass images to the model, as content blocks.
         limits, env, seed, packages, network, url, token: as for `vitrine.Sandbox`.
     """
     given = {

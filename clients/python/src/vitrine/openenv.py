@@ -76,14 +76,14 @@ class CodingEnv(EnvClient):
 
     Args:
         base_url: of the server; by default as for `vitrine.Sandbox`.
-        additional_imports: packages that the code wants to use.
+        additional_imports: packages that the code uses.
         executor_backend: the language policy, such as "restrictedpython" or "smolagents"; by
             default real Python. These two are sent with every `reset`; a server that does
             not know them ignores them.
         timeout_s: how long to wait for one answer.
         token: if the server needs one.
         allow_sdist: packages that have no wheel may be built; as the two above.
-        environment: one that the server's operator baked; as the three above.
+        environment: one that the server's operator built; as the three above.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an execution answers: a `Result`, and the `Event`s on the way there.
+"""The `Result` of an execution, and the `Event`s before it.
 
 Everything in here was chosen by untrusted code. It is data: nothing is unpickled or evaluated, and
-a notebook shows it without letting scripts in it run.
+a notebook shows it without running scripts in it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LITERAL_LIMIT = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class ErrorInfo:
-    """What nobody caught in the sandbox. `traceback` is text."""
+    """The uncaught exception in the sandbox. `traceback` is text."""
 
     name: str
     value: str
@@ -45,7 +45,7 @@ class Usage:
 
 @dataclasses.dataclass(frozen=True)
 class Frame:
-    """The screen at one moment of an execution, as `capture` asked for it."""
+    """A screenshot taken during an execution, as `capture` requested."""
 
     at_ms: int
     """Since the execution began."""
@@ -63,13 +63,13 @@ class Frame:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Result:
-    """One execution, over and done.
+    """A finished execution.
 
     >>> result = box.run("print('hi'); 6 * 7")
     >>> result.ok, result.stdout, result.text, result.value
     (True, 'hi\\n', '42', 42)
 
-    `str(result)` is what a terminal would have shown, which is also what a model wants to read.
+    `str(result)` is the text that a terminal would show; it is also suitable for a model.
     """
 
     id: str
@@ -135,7 +135,7 @@ class Result:
 
     @property
     def images(self) -> list[bytes]:
-        """All pictures, as PNG or JPEG files: plots, PIL images, `display()`."""
+        """All images, as PNG or JPEG files: plots, PIL images, `display()`."""
         found = []
         for bundle in self.results:
             for kind in ("image/png", "image/jpeg"):
@@ -146,7 +146,7 @@ class Result:
 
     @property
     def screenshot(self) -> Image | None:
-        """The screen, if it was asked for and could be taken; `notes` say why not. Needs Pillow."""
+        """The screenshot, if it was requested and taken; else `notes` say why. Needs Pillow."""
         if self.screenshot_png is None:
             return None
         return to_image(self.screenshot_png)
@@ -199,7 +199,7 @@ class Event:
     """Something that happened while code ran.
 
     `type` is stdout or stderr (`text`), result (`data`, a MIME bundle), error (`error`),
-    note (`text`), frame (`frame`, a picture on the way), or, as the last one, finished (`result`).
+    note (`text`), frame (`frame`, a screenshot), or, as the last one, finished (`result`).
     """
 
     type: str
@@ -225,7 +225,7 @@ class PastExecution:
 
 @dataclasses.dataclass(frozen=True)
 class Stack:
-    """Where a session's code is now. `text` is None if it did not say so within a second."""
+    """The stack of a session's code. `text` is None if it did not answer within a second."""
 
     running: bool
     execution: str | None
@@ -317,7 +317,7 @@ def to_image(data: bytes) -> Image:
         from PIL import Image
     except ImportError:
         raise VitrineError(
-            "pictures as objects need Pillow", remedy="pip install 'vitrine[images]'"
+            "images as objects need Pillow", remedy="pip install 'vitrine[images]'"
         ) from None
     return Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP"))
 

@@ -16,30 +16,30 @@ __all__ = ["Sandbox", "run"]
 
 
 class Sandbox(Session):
-    """A sealed, stateful Python session. Made at once; ended by `close()` or by `with`.
+    """An isolated, stateful Python session. It ends with `close()` or with its `with` block.
 
     >>> with vitrine.Sandbox(limits={"memory_mb": 256}) as box:
     ...     box.run("x = 20")
     ...     box.run("x + 22").value
     42
 
-    `Sandbox.run(code)` on the class itself is a one-shot: a session for this code alone.
+    `Sandbox.run(code)` on the class itself is a one-shot: a session for this code only.
 
     Args:
         name: for people; need not be unique.
         limits: such as {"memory_mb": 256, "exec_timeout_s": 10}; see `Limits`.
         env: environment variables of the session.
         seed: fixes `random`, numpy's global generator and the hashes of strings.
-        packages, imports, isolation, policy, display: as in docs/api.md. What a server does not
-            support is an `InvalidField`, never ignored.
-        allow_sdist: packages that have no wheel are built, from their source distribution.
-        environment: a set of packages that the server's operator baked and named.
+        packages, imports, isolation, policy, display: as in docs/api.md. A field that the server
+            does not support is an `InvalidField`, never ignored.
+        allow_sdist: packages without a wheel are built from their source distribution.
+        environment: the name of a set of packages that the server's operator built.
         network: hosts it may reach, such as ["example.org", "*.example.net:8443"]; none by default.
             See docs/network.md.
         url, token: which server; by default that of an open `vitrine.local()`, then VITRINE_URL
             and VITRINE_TOKEN, then http://127.0.0.1:8000.
-        wait_s: how long calls wait while the server is full.
-        on_progress: called with a line of text now and then while packages are installed.
+        wait_s: how long calls wait while the server is at its capacity.
+        on_progress: called with lines of text while packages are installed.
 
     One object may be used by several threads; executions of a session run one after another.
     """
@@ -91,7 +91,7 @@ class Sandbox(Session):
         token: str | None = None,
         wait_s: float = WAIT_S,
     ) -> Sandbox:
-        """A session that exists already, by its id. `close()` leaves it alive; `end()` ends it."""
+        """An existing session, by its id. `close()` leaves it alive; `end()` ends it."""
         transport = shared(find_address(url, token))
         shown = transport.call(Call("GET", session_path(session)))
         box = cls.__new__(cls)
@@ -110,7 +110,7 @@ class Sandbox(Session):
         return self._transport
 
     def close(self) -> None:
-        """Ends the session if this object made it."""
+        """Ends the session if this object created it."""
         if self._owned:
             self.end()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Generated from async_screen.py by clients/python/unasync.py: edit that one.
-"""A session's screen: pictures, windows, input, recordings."""
+"""A session's display: screenshots, windows, input, recordings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Screen:
-    """The part of `Sandbox` that sees and touches the session's screen."""
+    """The part of `Sandbox` that works on the session's display."""
 
     _wait_s: float
     id: str
@@ -56,11 +56,11 @@ class Screen:
         max_ms: int | None = None,
         cursor: bool = False,
     ) -> Image:
-        """The screen now, as a PIL image, also while code runs. Needs Pillow.
+        """A screenshot as a PIL image, also while code runs. Needs Pillow.
 
         Args:
-            region: x, y, width, height of the part to see.
-            window: a title, a part of one, or an id: this window alone.
+            region: x, y, width, height of the part to capture.
+            window: a title, a part of one, or an id: only this window.
             scale: 0.01 to 1.
             wait_still: waits until nothing has changed for a moment, at most `max_ms`.
             cursor: paints an arrow where input left the pointer.
@@ -70,11 +70,11 @@ class Screen:
             return to_image(response.read())
 
     def windows(self) -> list[Window]:
-        """From the top down; empty if nothing has opened one."""
+        """The windows from top to bottom; empty if there are none."""
         return parse_windows(self._live.call(Call("GET", session_path(self.id, "/windows"))))
 
     def input(self, *events: Mapping[str, Any]) -> None:
-        """Mouse and keyboard, in order: all of it happens, or nothing (docs/display.md).
+        """Sends mouse and keyboard events, in order: all of them or none (docs/display.md).
 
         >>> box.input({"type": "click", "x": 2, "y": 3}, {"type": "text", "text": "hello"})
         """
@@ -91,7 +91,7 @@ class Screen:
         max_seconds: int | None = None,
         max_mb: int | None = None,
     ) -> Recording:
-        """Records the screen until `stop()`, its time or size is used up, or the session ends."""
+        """Records the display until `stop()`, its limit of time or size, or the session's end."""
         call = start_call(self.id, fps, format, max_seconds, max_mb)
         shown = self._live.call(call, wait_s=self._wait_s)
         return Recording(self._live, parse_recording(shown))
@@ -106,7 +106,7 @@ class Screen:
         max_seconds: int | None = None,
         max_mb: int | None = None,
     ) -> Iterator[Recording]:
-        """Records while its block runs, and writes the film to `to`; its name tells the format.
+        """Records during its block and writes the recording to `to`, whose name selects the format.
 
         >>> with box.record("demo.mp4"):
         ...     box.run(code)
@@ -122,13 +122,13 @@ class Screen:
                 recording.save(to)
 
     def recordings(self) -> list[Recording]:
-        """Oldest first."""
+        """The session's recordings, oldest first."""
         shown = self._live.call(Call("GET", session_path(self.id, "/recordings")))
         return [Recording(self._live, parse_recording(one)) for one in shown["recordings"]]
 
 
 class Recording:
-    """One recording. The film stays at the server after the session's end, until `delete()`."""
+    """One recording. The file stays at the server after the session's end, until `delete()`."""
 
     def __init__(self, transport: Transport, info: RecordingInfo) -> None:
         self._transport = transport
@@ -140,13 +140,13 @@ class Recording:
         return self.info.id
 
     def stop(self) -> RecordingInfo:
-        """Ends it; fine if it has ended already."""
+        """Ends it. No error if it has already ended."""
         shown = self._transport.call(film_call("POST", self.info, "/stop"))
         self.info = parse_recording(shown)
         return self.info
 
     def iter_bytes(self) -> Iterator[bytes]:
-        """The film; of mp4 and webm also what there is so far."""
+        """The recording's bytes; mp4 and webm also while they are recorded."""
         with self._transport.stream(film_call("GET", self.info)) as response:
             yield from response.iter_bytes(CHUNK)
 
@@ -154,7 +154,7 @@ class Recording:
         return b"".join(list(self.iter_bytes()))
 
     def save(self, to: str | os.PathLike[str]) -> Path:
-        """Writes the film to a file, which is replaced once it is complete."""
+        """Writes the recording to a file, which is replaced once the new one is complete."""
         target = Path(to)
         with open_fresh(target) as sink:
             for part in self.iter_bytes():

@@ -60,15 +60,15 @@ class Server:
 
     @property
     def is_private(self) -> bool:
-        """Whether it was started by us, and ends with us."""
+        """Whether this process started it; it then ends with this process."""
         return self.pid != 0
 
     def info(self) -> dict[str, Any]:
-        """What the server says about itself: version, isolation in force, limits, pools."""
+        """The server's description of itself: version, isolation in force, limits, pools."""
         return dict(shared(self._address).call(Call("GET", "/v1/info")))
 
     def close(self) -> None:
-        """Stops it, if it was started by us, with all its sessions."""
+        """Stops it with all its sessions, if this process started it."""
         if self._is_default:
             self._is_default = False
             local_addresses.remove(self._address)
@@ -108,18 +108,18 @@ def local(
     timeout: float = 60.0,
     default: bool = True,
 ) -> Server:
-    """The server at the default address or VITRINE_URL; if there is none, one started for us.
+    """The server at the default address or VITRINE_URL; if there is none, starts one.
 
     >>> with vitrine.local():
     ...     vitrine.run("6 * 7").value
     42
 
     Until it is closed, `Sandbox()` and `vitrine.run()` use it. A server that was started here ends
-    with `close()`, with this process, and also if this process crashes.
+    with `close()` and with this process, even if it crashes.
 
     Args:
         private: start one even if another runs.
-        pool: how many sessions wait ready made.
+        pool: the number of warm sessions.
         image: the runtime image; by default VITRINE_IMAGE, or the one beside the program.
         program: the `vitrine` program; by default VITRINE_BIN, the one in PATH, or the one that was
             built in the source tree around this file or the current directory.
@@ -225,7 +225,7 @@ def _await_ready(guardian: subprocess.Popen[bytes], timeout: float) -> tuple[str
     if "error" in said:
         raise StartFailed(
             f"the server did not start: {said['error']}",
-            remedy="`vitrine doctor` tells what this host lacks",
+            remedy="`vitrine doctor` reports what this host lacks",
         )
     ready = str(said["ready"])
     if not ready.startswith(_PREFIX):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Generated from async_session.py by clients/python/unasync.py: edit that one.
-"""What can be done with a session that exists, and the one-shot."""
+"""The methods of an existing session, and the one-shot."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(
     token: str | None = None,
     wait_s: float = WAIT_S,
 ) -> Result:
-    """Runs code in a session of its own, which is gone afterwards.
+    """Runs code in a session of its own, which ends afterwards.
 
     >>> result = vitrine.run("sum(range(10))")
     >>> result.value
@@ -99,7 +99,7 @@ _one_shot = run  # inside the class, `run` is something else
 
 
 class Session(Screen):
-    """The part of `Sandbox` that works on a session that exists."""
+    """The part of `Sandbox` that works on an existing session."""
 
     notes: list[str]
     limits: Limits
@@ -139,19 +139,19 @@ class Session(Screen):
         >>> box.run("name = input()", stdin="Ada\\n")
         >>> box.run("print(name)", on_stdout=print)
 
-        An exception inside is no exception here: see `Result.outcome`, or use `Result.check()`.
-        If this call is cancelled or interrupted (Ctrl-C), the code is too.
+        An exception in the code is not raised here: see `Result.outcome`, or use `Result.check()`.
+        Cancelling or interrupting (Ctrl-C) this call also interrupts the code.
 
         Args:
             timeout: seconds; by default the session's `exec_timeout_s`.
             stdin: what `input()` reads.
             env: variables for this execution only.
-            on_stdout, on_stderr: get each piece of text as it appears.
-            on_event: gets every `Event` as it happens.
-            capture_screenshot: also takes the screen, as `Result.screenshot`.
-            capture: pictures while it runs, as `Result.frames`: True (whenever the screen has
-                changed), or such as {"every_ms": 200, "max": 20}.
-            on_disconnect: "continue" lets the code go on if the connection breaks.
+            on_stdout, on_stderr: called with each piece of output.
+            on_event: called with each `Event`.
+            capture_screenshot: also takes a screenshot, as `Result.screenshot`.
+            capture: screenshots while it runs, as `Result.frames`: True (whenever the display has
+                changed), or for example {"every_ms": 200, "max": 20}.
+            on_disconnect: "continue" lets the code continue if the connection breaks.
         """
         transport = self._live
         execution = Execution(
@@ -183,12 +183,12 @@ class Session(Screen):
         capture: Capture | bool = False,
         on_disconnect: Literal["interrupt", "continue"] | None = None,
     ) -> Iterator[Event]:
-        """Runs code and gives each `Event` as it happens; the last one has the `Result`.
+        """Runs code and yields each `Event`; the last one has the `Result`.
 
         >>> for event in box.stream("for i in range(3): print(i)"):
         ...     print(event.type, event.text)
 
-        Whoever leaves the loop early interrupts the code.
+        Leaving the loop early interrupts the code.
         """
         transport = self._live
         execution = Execution(
@@ -204,11 +204,11 @@ class Session(Screen):
         return _events(transport, call, self._wait_s)
 
     def interrupt(self) -> None:
-        """Raises KeyboardInterrupt in the running code; nothing happens if none runs."""
+        """Raises KeyboardInterrupt in the running code; no effect if none runs."""
         self._live.call(Call("POST", session_path(self.id, "/interrupt")))
 
     def reset(self, *, files: Literal["wipe", "keep"] = "wipe") -> SessionInfo:
-        """A fresh process under the same id, also for a dead session. Variables are gone."""
+        """Starts a new process under the same id, also for a dead session. Variables are lost."""
         shown = self._live.call(calls.reset(self.id, files), wait_s=self._wait_s)
         return calls.parse_session(shown)
 
@@ -218,7 +218,7 @@ class Session(Screen):
         return calls.parse_session(self._live.call(Call("GET", session_path(self.id))))
 
     def history(self, limit: int = 50) -> list[PastExecution]:
-        """What ran in it, newest first."""
+        """The executions of the session, newest first."""
         found: list[PastExecution] = []
         after: str | None = None
         while len(found) < limit:
@@ -230,20 +230,20 @@ class Session(Screen):
         return found
 
     def stack(self) -> Stack:
-        """Where the code is now, without stopping it."""
+        """The stack of the running code, without stopping it."""
         shown = self._live.call(Call("GET", session_path(self.id, "/stack")))
         return Stack(bool(shown["running"]), shown.get("execution"), shown.get("stack"))
 
     # ---- its end
 
     def end(self) -> None:
-        """Ends the session and all that is in it. Fine if it is gone already."""
+        """Ends the session and everything in it. No error if it has already ended."""
         self._owned = False
         with contextlib.suppress(NotFound):
             self._live.call(Call("DELETE", session_path(self.id)))
 
     def detach(self) -> str:
-        """Lets the session live on after `close()`; `Sandbox.attach(id)` finds it again."""
+        """Keeps the session alive after `close()`; `Sandbox.attach(id)` finds it again."""
         self._owned = False
         return self.id
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""smolagents with real Python in a sealed session: `pip install 'vitrine[smolagents]'`.
+"""smolagents with CPython in an isolated session: `pip install 'vitrine[smolagents]'`.
 
     >>> from smolagents import CodeAgent
     >>> agent = CodeAgent(tools=[], model=model, executor=VitrineExecutor())
@@ -40,16 +40,16 @@ del _u
 class VitrineExecutor(RemotePythonExecutor):
     """Runs an agent's code in a `Sandbox`.
 
-    If the code kills its session (out of memory, a crash), the agent is told so and goes on in a
-    fresh one, with its tools and variables sent again.
+    If the code kills its session (out of memory, a crash), the agent is notified and continues in a
+    new one, with its tools and variables sent again.
 
     Args:
-        additional_imports: packages that the code wants to use. They must be on the server.
+        additional_imports: packages that the code uses. They must be on the server.
         logger: the agent's, if there is one already.
-        allow_pickle: also accept pickled final answers. **Whoever unpickles runs code that the
-            sandbox chose, outside of it.** Off, only plain data comes back.
-        sandbox: an existing one; it is not closed by `cleanup()`. Else one is made, with `limits`,
-            `env`, `seed`, `url` and `token`.
+        allow_pickle: also accept pickled final answers. **Unpickling runs code that the sandbox
+            chose, outside of it.** By default only plain data is returned.
+        sandbox: an existing one, which `cleanup()` does not close. Without it one is created, with
+            `limits`, `env`, `seed`, `url` and `token`.
         timeout: seconds for one step; by default the session's limit.
     """
 
@@ -83,7 +83,7 @@ class VitrineExecutor(RemotePythonExecutor):
             raise
 
     def run_code_raise_errors(self, code: str) -> CodeOutput:
-        """Runs code and gives what it answers; an `AgentError` tells the model what went wrong."""
+        """Runs code and returns its result; an `AgentError` tells the model what went wrong."""
         result = self.sandbox.run(code, timeout=self._timeout)
         logs = result.stdout + result.stderr
         if result.error and result.error.name == self.FINAL_ANSWER_EXCEPTION:
@@ -104,7 +104,7 @@ class VitrineExecutor(RemotePythonExecutor):
             super().send_variables(variables)
 
     def install_packages(self, additional_imports: list[str]) -> list[str]:
-        """Nothing is installed into a running session: they are there, or this raises."""
+        """Installs nothing into a running session: raises unless they are installed."""
         wanted = sorted({_module(name) for name in additional_imports} - {"", "*", "smolagents"})
         if not wanted:
             return []
