@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,51 +12,31 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from isolations import ISOLATIONS, missing
 from served import Server, Session
-
-_shared: list[Server] = []
+from server_fixtures import *  # noqa: F403
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """The shared one. Tests leave it as they found it; it must end cleanly after all of them."""
-    one = Server()
-    _shared.append(one)
-    with one.must_end_cleanly():
+    with Server().must_end_cleanly() as one:
         yield one
 
 
-@pytest.fixture
-def create(server: Server) -> Iterator[Callable[..., Session]]:
-    """Makes sessions that end with the test."""
-    made: list[Session] = []
-
-    def one(**fields: object) -> Session:
-        made.append(server.create(**fields))
-        return made[-1]
-
-    yield one
-    for session in made:
-        assert session.delete().status in (204, 404)
+@pytest.fixture(params=ISOLATIONS)
+def isolation(request: pytest.FixtureRequest) -> str:
+    """Of the sessions that `create` makes."""
+    name = str(request.param)
+    needed = [one for mark in request.node.iter_markers("needs") for one in mark.args]
+    if lacks := missing(name, tuple(needed)):
+        pytest.skip(f"{name} has no {', '.join(lacks)}")
+    return name
 
 
 @pytest.fixture
-def session(create: Callable[..., Session]) -> Session:
-    return create()
-
-
-@pytest.fixture
-def start_server() -> Iterator[Callable[..., Server]]:
-    """Starts servers for this test alone: for those that end."""
-    started: list[Server] = []
-
-    def start(*options: str, **more: Any) -> Server:
-        started.append(Server(*options, **more))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.end()
+def session_fields(isolation: str) -> dict[str, Any]:
+    return {"isolation": isolation}
 
 
 @pytest.fixture(scope="module")
@@ -83,13 +63,3 @@ def target(server: Server) -> Iterator[Session]:
     session = server.create()
     yield session
     session.delete()
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport() -> Iterator[None]:
-    outcome = yield
-    report = outcome.get_result()  # type: ignore[attr-defined]
-    if report.failed:
-        for one in _shared:
-            if one.log.exists() and (text := one.read_log()):
-                report.sections.append(("log of the server", text[-8000:]))

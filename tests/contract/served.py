@@ -14,13 +14,16 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from answer_schemas import Description
+from background import Background
+from http_answer import Answer, read_all
+from process_table import family, processes, remove_cgroups
+from sanitizer_log import report_in
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests"))
@@ -29,81 +32,10 @@ from waiting import SAFETY, until, within  # noqa: E402
 
 BUILD = Path(os.environ.get("VITRINE_BUILD", ROOT / "build" / "dev")).resolve()
 IMAGE = Path(os.environ.get("VITRINE_IMAGE", ROOT / "build" / "image")).resolve()
-PROBLEM_FIELDS = {"type", "title", "status", "code", "detail", "remedy"}
 
 _count = 0
+running: list[Server] = []  # those that have not been ended
 _description: Description | None = None
-
-
-def processes() -> dict[tuple[int, int], int]:
-    """Who lives: (pid, time of birth) to the parent's pid. Zombies are not alive."""
-    found = {}
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        try:
-            fields = Path(f"/proc/{entry}/stat").read_text().rpartition(") ")[2].split()
-        except OSError:
-            continue
-        if fields[0] not in "ZX":
-            found[int(entry), int(fields[19])] = int(fields[1])
-    return found
-
-
-def family(pid: int) -> set[tuple[int, int]]:
-    """The process and all its descendants."""
-    known = processes()
-    members = {pid}
-    while more := {one for (one, _), parent in known.items() if parent in members} - members:
-        members |= more
-    return {key for key in known if key[0] in members}
-
-
-def remove_cgroups(name: str) -> bool:
-    """What the next keeper of that name would remove, where none is to come. False while somebody
-    is still ending in there."""
-    # os.walk passes over what other keepers remove meanwhile; glob does not.
-    roots = [
-        Path(parent, "vitrine-" + name)
-        for parent, children, _ in os.walk("/sys/fs/cgroup")
-        if "vitrine-" + name in children
-    ]
-    for root in roots:
-        for directory, _, _ in os.walk(root, topdown=False):
-            with contextlib.suppress(OSError):
-                os.rmdir(directory)
-    return not any(root.exists() for root in roots)
-
-
-class Answer:
-    def __init__(self, status: int, headers: Any, body: bytes) -> None:
-        self.status = status
-        self.headers = headers
-        self.body = body
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-    def is_problem(self, status: int | tuple[int, ...], code: str | None = None) -> Answer:
-        """Checks the shape that every error has."""
-        wanted = status if isinstance(status, tuple) else (status,)
-        assert self.status in wanted, self
-        assert self.headers["Content-Type"] == "application/problem+json", self
-        problem = self.json
-        assert problem.keys() >= PROBLEM_FIELDS, self
-        assert problem["status"] == self.status, self
-        for field in ("type", "title", "code", "detail"):
-            assert isinstance(problem[field], str) and problem[field], (field, self)
-        assert isinstance(problem["remedy"], str) and problem["remedy"], f"no remedy: {self}"
-        for secret in ("/work", "/tmp", "/root", "/home/", "build/"):
-            assert secret not in self.body.decode(), f"tells a host path: {self}"
-        if code is not None:
-            assert problem["code"] == code, self
-        return self
-
-    def __repr__(self) -> str:
-        return f"<{self.status} {self.body[:600]!r}>"
 
 
 class Server:
@@ -127,6 +59,7 @@ class Server:
         self.directory.chmod(0o755)  # the front has its own uid and must get through
         self.data = self.directory / "data"
         self.log = self.directory / "log"
+        running.append(self)
         command = [str(BUILD / "bin" / "vitrine-keeper"), "--name", self.name]
         command += ["--front", str(BUILD / "bin" / "vitrine-front")]
         command += ["--listen", "127.0.0.1:0", "--data", str(self.data)]
@@ -315,6 +248,8 @@ class Server:
             self.end()
 
     def end(self) -> None:
+        if self in running:
+            running.remove(self)
         if self.alive():
             self.process.terminate()
             try:
@@ -324,8 +259,10 @@ class Server:
                 self.process.wait(20)
         if self.process.stdout:
             self.process.stdout.close()
+        report = report_in(self.read_log()) if self.log.exists() else None
         if self.owns_directory:
             shutil.rmtree(self.directory, ignore_errors=True)
+        assert report is None, f"the front's sanitizers report:\n{report}"
         if self.process.returncode != 0:
             assert within(lambda: remove_cgroups(self.name), 20), "its cgroups stay"
 
@@ -419,59 +356,6 @@ class Session:
 
     def delete(self) -> Answer:
         return self.call("DELETE")
-
-
-class Background:
-    """A call in a thread, and what became of it."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self._value: Any = None
-        self._error: BaseException | None = None
-
-        def run() -> None:
-            try:
-                self._value = call()
-            except BaseException as error:
-                self._error = error
-
-        self._thread = threading.Thread(target=run, daemon=True)
-        self._thread.start()
-
-    def is_over(self) -> bool:
-        return not self._thread.is_alive()
-
-    def result(self) -> Any:
-        self._thread.join(SAFETY)
-        assert self.is_over(), "no answer"
-        if self._error:
-            raise self._error
-        return self._value
-
-    def settle(self) -> None:
-        """For calls whose connection is cut: it ends, however."""
-        self._thread.join(SAFETY)
-        assert self.is_over(), "no answer"
-
-
-def read_all(client: socket.socket) -> bytes:
-    parts = []
-    with contextlib.suppress(ConnectionResetError):
-        while part := client.recv(1 << 16):
-            parts.append(part)
-    return b"".join(parts)
-
-
-def parse_answer(raw: bytes) -> Answer:
-    """The first answer in what was received."""
-    head, _, body = raw.partition(b"\r\n\r\n")
-    lines = head.decode("latin-1").split("\r\n")
-    assert lines[0].startswith("HTTP/1.1 "), raw[:200]
-    headers = http.client.HTTPMessage()
-    for line in lines[1:]:
-        name, _, value = line.partition(":")
-        headers[name] = value.strip()
-    size = headers["Content-Length"]
-    return Answer(int(lines[0].split()[1]), headers, body if size is None else body[: int(size)])
 
 
 class Stream:

@@ -9,7 +9,9 @@ import time
 from typing import Any
 
 import pytest
-from served import Answer, Server, Session, parse_answer
+from http_answer import Answer, parse_answer
+from sanitizer_marks import judges_memory
+from served import Server, Session
 
 pytestmark = pytest.mark.usefixtures("undisturbed")
 
@@ -165,6 +167,7 @@ def test_text_beyond_the_basic_plane_arrives(target: Session) -> None:
     assert target.run("print('🎉')")["stdout"] == "🎉\n"
 
 
+@judges_memory
 def test_fifty_megabytes_of_code_are_413(server: Server, target: Session) -> None:
     before = server.resident_kb()
     body = b'{"code": "' + b"x" * (50 << 20) + b'"}'

@@ -10,7 +10,8 @@ import socket
 import time
 
 import pytest
-from served import Answer, Background, Server, Session, parse_answer, read_all, until
+from http_answer import Answer, parse_answer, read_all
+from served import Background, Server, Session, until
 
 pytestmark = pytest.mark.usefixtures("undisturbed")
 

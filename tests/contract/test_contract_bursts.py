@@ -9,7 +9,8 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from served import Server, Session, parse_answer, within
+from http_answer import parse_answer
+from served import Server, Session, within
 
 RESET = json.dumps({"type": "reset", "data": {}}).encode()
 

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from sanitizer_marks import judges_memory
 from served import Server, Session, Stream, until, within
 
 
@@ -107,6 +108,7 @@ def test_a_run_streams_too(server: Server) -> None:
     assert types == ["stdout", "result", "finished"]
 
 
+@judges_memory
 def test_a_flood_is_bounded_and_the_reader_may_be_slow(session: Session, server: Server) -> None:
     before = server.resident_kb()
     stream = Stream(session, "for i in range(300): print('x' * 100_000)", timeout_s=30)

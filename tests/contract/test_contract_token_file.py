@@ -10,11 +10,11 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from served import BUILD, IMAGE, SAFETY, Background, Server, until, within
+from sanitizer_log import report_in
+from served import BUILD, IMAGE, SAFETY, Background, Server, running, until, within
 from tenants import SECRETS, TOKENS, Caller, directory_with
 
 
@@ -51,28 +51,7 @@ def test_a_wrong_file_is_refused_at_the_start(
     assert done.returncode == 2, done
     assert named in done.stderr and "tokens.json" in done.stderr, done.stderr
     assert SECRETS["a"] not in done.stderr
-
-
-def test_serve_hands_the_front_hashes_only(make_served: Callable[..., Any]) -> None:
-    process, port, data = make_served(TOKENS)
-    answer = subprocess.run(
-        [
-            "curl",
-            "-s",
-            "-H",
-            f"Authorization: Bearer {SECRETS['b']}",
-            f"http://127.0.0.1:{port}/v1/sessions",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=SAFETY,
-    )
-    assert json.loads(answer.stdout) == {"sessions": [], "next": None}
-    if os.geteuid() == 0:
-        text = (data / "tokens").read_text()
-        assert not any(secret in text for secret in SECRETS.values())
-        assert (data / "tokens").stat().st_mode & 0o777 == 0o600
-    assert process.poll() is None
+    assert report_in(done.stderr) is None, done.stderr
 
 
 class Served(Server):
@@ -87,6 +66,7 @@ class Served(Server):
         self.data = self.directory / "data"
         self.log = self.directory / "log"
         self.name = f"tokens-{os.getpid()}"
+        running.append(self)
         command = [str(BUILD / "bin" / "vitrine"), "serve", "--listen", "127.0.0.1:0"]
         command += ["--data", str(self.data), "--image", str(IMAGE), "--pool", "1"]
         command += ["--tokens", str(self.file), "--auth", "token", "--name", self.name]
@@ -109,10 +89,44 @@ class Served(Server):
 
 
 @pytest.fixture
-def served() -> Iterator[Served]:
-    one = Served({"tokens": TOKENS["tokens"][:2]})
-    yield one
-    one.end()
+def start_served() -> Iterator[Callable[[Any], Served]]:
+    """Servers that end with the test, and whose logs are searched for reports of the sanitizers."""
+    started: list[Served] = []
+
+    def start(tokens: Any) -> Served:
+        started.append(Served(tokens))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one in running:
+            one.end()
+
+
+@pytest.fixture
+def served(start_served: Callable[[Any], Served]) -> Served:
+    return start_served({"tokens": TOKENS["tokens"][:2]})
+
+
+def test_serve_hands_the_front_hashes_only(start_served: Callable[[Any], Served]) -> None:
+    served = start_served(TOKENS)
+
+    assert Caller(served, SECRETS["b"]).listed() == []
+    if os.geteuid() == 0:
+        text = (served.data / "tokens").read_text()
+        assert not any(secret in text for secret in SECRETS.values())
+        assert (served.data / "tokens").stat().st_mode & 0o777 == 0o600
+    assert served.alive()
+
+
+def test_a_report_of_the_sanitizers_is_found(start_served: Callable[[Any], Served]) -> None:
+    served = start_served(TOKENS)
+    front = Caller(served, served.token).info()["processes"]["front"]
+    with open(f"/proc/{front}/fd/2", "ab", buffering=0) as stderr:
+        stderr.write(b"==1==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n")
+
+    with pytest.raises(AssertionError, match="heap-use-after-free"):
+        served.end()
 
 
 def open_socket(server: Server, token: str) -> socket.socket:
@@ -136,7 +150,7 @@ def test_a_hangup_has_the_tokens_read_again(served: Served) -> None:
     assert a.exec(of_a, "mark = 'of a'").status == b.exec(of_b, "mark = 'of b'").status == 200
     front = owner.info()["processes"]["front"]
     new = "another-secret-0123456789abcdef"
-    running = Background(lambda: b.exec(of_b, "import time; time.sleep(3); mark"))
+    execution = Background(lambda: b.exec(of_b, "import time; time.sleep(3); mark"))
     with open_socket(served, SECRETS["a"]) as kept, open_socket(served, SECRETS["b"]) as cut:
         # a gets another token and a quota, b goes, c comes.
         served.write(
@@ -158,7 +172,7 @@ def test_a_hangup_has_the_tokens_read_again(served: Served) -> None:
         Caller(served, old).call("GET", "/v1/sessions").is_problem(401, "token_needed")
     a, c = Caller(served, new), Caller(served, "c" * 20)
     assert a.exec(of_a, "mark").json["results"] == [{"text/plain": "'of a'"}]
-    assert running.result().json["results"] == [{"text/plain": "'of b'"}], "what runs is answered"
+    assert execution.result().json["results"] == [{"text/plain": "'of b'"}], "what runs is answered"
     assert until(lambda: len(a.listed()) == 1)
     assert a.create() and a.call("POST", "/v1/sessions", {}).json["code"] == "quota_sessions"
     assert c.listed() == []
@@ -217,28 +231,3 @@ def test_hangups_in_a_crowd_are_all_heard(served: Served) -> None:
     last = Caller(served, "token-number-00000029")
     assert within(lambda: last.call("GET", "/v1/sessions").status == 200), served.read_log()
     assert Caller(served, "token-number-00000028").call("GET", "/v1/sessions").status == 401
-
-
-@pytest.fixture
-def make_served() -> Iterator[Callable[..., Any]]:
-    """`vitrine serve` itself."""
-    started: list[tuple[subprocess.Popen[bytes], Path]] = []
-
-    def make(tokens: Any) -> tuple[subprocess.Popen[bytes], int, Path]:
-        directory = directory_with(tokens)
-        command = [str(BUILD / "bin" / "vitrine"), "serve", "--listen", "127.0.0.1:0"]
-        command += ["--data", str(directory / "data"), "--image", str(IMAGE), "--pool", "1"]
-        command += ["--tokens", str(directory / "tokens.json")]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        started.append((process, directory))
-        assert process.stdout is not None
-        line = process.stdout.readline().decode()
-        return process, int(line.rpartition(":")[2]), directory / "data"
-
-    yield make
-    for process, directory in started:
-        process.terminate()
-        process.wait(20)
-        if process.stdout:
-            process.stdout.close()
-        shutil.rmtree(directory, ignore_errors=True)

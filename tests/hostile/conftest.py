@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the hostile tests: one server that takes all the blows, and a neighbour on it that
+"""Fixtures of the hostile tests: one server that takes all attacks, and a neighbour on it that
 must not notice any of them."""
 
 from __future__ import annotations
@@ -13,18 +13,15 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "contract"))
 
-from blows import Witness, dripping_body, stalled_body
+from hostile_attacks import HealthCheck, dripping_body, stalled_body
 from served import Background, Server, Session
-
-_victims: list[Server] = []
+from server_fixtures import *  # noqa: F403
 
 
 @pytest.fixture(scope="session")
 def victim() -> Iterator[Server]:
     """The server under attack; it must end cleanly after all of it."""
-    one = Server()
-    _victims.append(one)
-    with one.must_end_cleanly():
+    with Server().must_end_cleanly() as one:
         yield one
 
 
@@ -47,11 +44,11 @@ def dripping(victim: Server, neighbour: Session) -> Background:
 
 
 @pytest.fixture(autouse=True)
-def witness(
+def health_check(
     victim: Server, neighbour: Session, stalled: Background, dripping: Background
-) -> Iterator[Witness]:
+) -> Iterator[HealthCheck]:
     """Whatever a test did: the same front answers, the neighbour is as it was, nothing is left."""
-    one = Witness(victim, neighbour, [stalled, dripping])
+    one = HealthCheck(victim, neighbour, [stalled, dripping])
     yield one
     one.check()
 
@@ -59,13 +56,3 @@ def witness(
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long began with the first test and is looked at last."""
     items.sort(key=lambda item: item.path.name == "test_hostile_slow.py")
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport() -> Iterator[None]:
-    outcome = yield
-    report = outcome.get_result()  # type: ignore[attr-defined]
-    if report.failed:
-        for one in _victims:
-            if one.log.exists() and (text := one.read_log()):
-                report.sections.append(("log of the server under attack", text[-8000:]))

@@ -12,7 +12,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from blows import head, read_all, reset, statuses
+from hostile_attacks import head, read_all, reset, statuses
+from sanitizer_marks import judges_memory
 from served import Server, Session, until, within
 
 
@@ -133,6 +134,7 @@ def test_who_vanishes_is_forgotten(victim: Server, session: Session, where: str,
     assert "up" not in session.names()
 
 
+@judges_memory
 def test_who_reads_nothing_is_not_buffered(victim: Server, session: Session) -> None:
     session.run("open('big', 'wb').truncate(200 << 20)")
     before = victim.resident_kb()

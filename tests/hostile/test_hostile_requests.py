@@ -7,8 +7,9 @@ import contextlib
 import socket
 
 import pytest
-from blows import head, send, statuses
-from served import Server, Session, parse_answer, read_all
+from hostile_attacks import head, send, statuses
+from http_answer import parse_answer, read_all
+from served import Server, Session
 
 SECOND = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import time
 
-from blows import head, read_all, statuses
+from hostile_attacks import head, read_all, statuses
 from served import Background, Server
 
 

@@ -8,7 +8,8 @@ import json
 import struct
 
 import pytest
-from blows import Web, frame, head, reset, send, statuses
+from hostile_attacks import Web, frame, head, reset, send, statuses
+from sanitizer_marks import judges_memory
 from served import Server, until
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
@@ -87,6 +88,7 @@ def test_a_frame_that_breaks_the_rules_ends_the_socket(
         assert web.ending() in code | {None}
 
 
+@judges_memory
 def test_a_flood_of_fragments_ends_at_the_limit(victim: Server) -> None:
     before = victim.resident_kb()
     with Web(victim) as web:

@@ -8,7 +8,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from blows import Witness
+from hostile_attacks import HealthCheck
+from sanitizer_marks import judges_memory
 from served import Background, Server, Session, Stream, until
 
 # As far from our own code as session code can be. In a fresh session it is execution 1.
@@ -150,7 +151,7 @@ def test_a_worker_that_closes_its_socket_and_goes_on_is_ended(liar: Session) -> 
     assert ran["outcome"] == "crashed" and ran["usage"]["wall_ms"] < 5_000, ran
 
 
-def test_descriptors_are_not_taken(liar: Session, witness: Witness) -> None:
+def test_descriptors_are_not_taken(liar: Session, health_check: HealthCheck) -> None:
     ran = liar.run(
         "try: socket.send_fds(s, [frame(67, b'x')], [0] * 200)\n"
         "except OSError as error: print('refused', error.errno)\n"
@@ -160,6 +161,7 @@ def test_descriptors_are_not_taken(liar: Session, witness: Witness) -> None:
     assert ran["outcome"] == "crashed" or ran["stdout"].startswith("refused"), ran
 
 
+@judges_memory
 @pytest.mark.parametrize(
     "flood",
     [

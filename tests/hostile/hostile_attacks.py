@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hostile tests share: raw requests, WebSocket frames, and a witness."""
+"""What the hostile tests share: raw requests, WebSocket frames, and a health check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from served import Background, Server, Session, read_all, within
 ANSWER = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 
 
-class Witness:
+class HealthCheck:
     """How the server was before a test, and whether it still is after it."""
 
     def __init__(self, server: Server, neighbour: Session, slow: list[Background]) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions with a network that attack: names that change their address, every notation of what is
 private, other ports, smuggled requests, floods. What is inside is never reached, each refusal is in
-the record, and the neighbour notices nothing. (What a network is for: test_contract_network.py.)"""
+the record, and the neighbour notices nothing. (What a network is for: test_network_ways.py.)"""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from origins import CLOSED, OPEN, Names, Origin, listening, proxies, raw
 from served import Background, Server, Session, until
+
+pytestmark = pytest.mark.needs("network")
 
 NAMES = "127.77.0.53"
 GET = "import requests; r = requests.get('http://{0}/', timeout=30); print(r.status_code, r.text)"
@@ -38,12 +40,6 @@ def server(names: Names, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     through = ("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh")
     one = Server("--egress-allow-private", f"{OPEN}/32", through=through)
     with one.must_end_cleanly():
-        yield one
-
-
-@pytest.fixture(scope="module")
-def origin() -> Iterator[Origin]:
-    with listening(OPEN) as one:
         yield one
 
 
