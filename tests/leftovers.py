@@ -94,7 +94,8 @@ def shared_files() -> set[str]:
 
 
 def left_processes(place: Path) -> list[int]:
-    """Those that were started with PLACE in their environment or on their command line."""
+    """Those that were started with PLACE in their environment or on their command line, and those
+    that log to a file there: the keeper's helpers have neither environment nor arguments."""
     mark = str(place).encode()
     found = []
     for entry in os.listdir("/proc"):
@@ -103,9 +104,18 @@ def left_processes(place: Path) -> list[int]:
         with contextlib.suppress(OSError):
             started = Path(f"/proc/{entry}/environ").read_bytes()
             started += Path(f"/proc/{entry}/cmdline").read_bytes()
+            started += log_of(int(entry)).encode()
             if mark in started and not is_ancestor(int(entry)):
                 found.append(int(entry))
     return found
+
+
+def log_of(pid: int) -> str:
+    """Where its standard error goes to; "" if nobody may know."""
+    try:
+        return os.readlink(f"/proc/{pid}/fd/2")
+    except OSError:
+        return ""
 
 
 def is_ancestor(pid: int) -> bool:

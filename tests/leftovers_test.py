@@ -89,6 +89,20 @@ def test_files_and_processes_are_named_and_removed(place: Path) -> None:
     assert not (place / "vitrine-x").exists()
 
 
+def test_a_process_that_logs_to_the_place_is_named_and_removed(place: Path) -> None:
+    look("begin", place)
+
+    with (
+        open(place / "log", "wb") as log,
+        subprocess.Popen(["/bin/sleep", "600"], env={"LANG": "C.UTF-8"}, stderr=log) as process,
+    ):
+        found = look("end", place)
+
+        assert found.returncode == 1
+        assert f"process {process.pid} /bin/sleep" in found.stderr
+        assert process.wait(10) == -9
+
+
 def test_the_group_of_a_test_that_has_ended_is_named_and_removed(place: Path) -> None:
     look("begin", place)
 

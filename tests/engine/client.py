@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from execution import Execution
+from keeper_info import keeper_info
 
 import wire
 
@@ -112,11 +113,14 @@ class Keeper:
         seed: int | None = None,
         network: Sequence[str] = (),
         policy: str = "native",
+        isolation: str = "process",
+        layer: str = "",
     ) -> Session:
         body = bytes([wire.VARIANTS[variant], wire.LIFETIMES[lifetime]])
         body += (limits or wire.Limits()).encode() + wire.rules(network) + wire.display()
         body += wire.blob("")  # no environment
-        body += bytes([wire.POLICIES[policy]])
+        body += bytes([wire.POLICIES[policy], wire.ISOLATIONS.index(isolation)])
+        body += wire.blob(layer)
         reader, fds = self.call(wire.CREATE, body)
         session = Session(self, wire.opened(reader, fds))
         if env or seed is not None:
@@ -166,7 +170,7 @@ class Keeper:
 
     def info(self) -> dict[str, Any]:
         reader, _ = self.call(wire.INFO)
-        return wire.keeper_info(reader)
+        return keeper_info(reader)
 
 
 class Session:

@@ -322,6 +322,7 @@ def test_descriptors_for_a_client_that_is_gone_are_not_kept(
     if verb == wire.CREATE:
         body = b"\0\0" + wire.Limits().encode() + wire.unadorned()
     keeper.info()
+    before = process.descriptors()
 
     for _ in range(20):
         with process.connect() as hasty:
@@ -329,7 +330,8 @@ def test_descriptors_for_a_client_that_is_gone_are_not_kept(
     with process.connect() as last:
         last.end_all()
 
-    assert eventually(lambda: process.descriptors() < 200)
+    # Twenty answers have sixty; pools that are being refilled have a few.
+    assert eventually(lambda: process.descriptors() < before + 20)
 
 
 @both_modes

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 from collections.abc import Callable
 
 import pytest
@@ -41,7 +42,9 @@ def test_hundreds_at_once_are_all_made_and_in_order(keeper: Keeper, count: int) 
             made.append(take(keeper, number))
 
     late = [abs(at - numbers.index(number)) for at, number in enumerate(order)]
-    assert max(late) < 2 * AT_ONCE, "some waited for others that came long after them"
+    # In order but for those that are made at a time, of which the kernel may let one wait for long.
+    assert statistics.median(late) < AT_ONCE, "they were not made in order"
+    assert max(late) < 4 * AT_ONCE, "some waited for others that came long after them"
     for session in (made[0], made[count // 2], made[-1]):
         assert session.run("6 * 7").texts == ["42"]
 

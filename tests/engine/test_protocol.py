@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import struct
 
@@ -86,6 +87,8 @@ def test_a_session_outlives_or_ends_with_a_bad_frame(session: Session, name: str
         execution = session.begin("6 * 7")
         answers_or_dies(session, execution)
         assert execution.texts == ["42"] or execution.death is not None
+        return
+    assert eventually(session.is_dead), "it hung up and lives"
 
 
 @both_modes
@@ -95,8 +98,11 @@ def test_an_execution_that_cannot_be_read_is_answered_or_ends_the_worker(
 ) -> None:
     for datagram in execute_frame(BAD_EXECUTES[name]):
         session.channel.send(datagram)
+    execution = Execution(1)
 
-    answers_or_dies(session, Execution(1))
+    answers_or_dies(session, execution)
+
+    assert execution.texts == [], "it was run"
 
 
 def test_code_with_a_null_byte_is_an_exception(session: Session) -> None:
@@ -139,17 +145,20 @@ def test_a_message_that_is_too_long_anyway_hurts_nobody_else(
 
 # --- The control socket --------------------------------------------------------------------------
 
+
+def create(kind: bytes = b"\1\0", limits: bytes = wire.Limits().encode()) -> bytes:
+    """A whole request, which the keeper takes if nothing in it is wrong."""
+    return struct.pack("<BI", wire.CREATE, 1) + kind + limits + wire.unadorned()
+
+
 BAD_REQUESTS = {
     "garbage": os.urandom(100),
     "nothing but a verb": b"\0",
     "a verb that does not exist": struct.pack("<BI", 200, 1),
-    "a create cut short": struct.pack("<BI", wire.CREATE, 1) + b"\1",
-    "a create with more": struct.pack("<BI", wire.CREATE, 1) + b"\1\0" + bytes(100),
-    "an unknown variant": struct.pack("<BI", wire.CREATE, 1)
-    + b"\x63\0"
-    + wire.Limits().encode()
-    + wire.unadorned(),
-    "a time beyond all": struct.pack("<BI", wire.CREATE, 1) + b"\1\0" + b"\xff" * 48,
+    "a create cut short": create()[:-1],
+    "a create with more": create() + b"\0",
+    "an unknown variant": create(kind=b"\x63\0"),
+    "a time beyond all": create(limits=b"\xff" * 48),
     "60 KiB": struct.pack("<BI", wire.LIST, 1) + bytes(60 * 1024),
     "more than a packet": bytes(100 * 1024),
     "an empty packet": b"",
@@ -168,6 +177,16 @@ def test_a_malformed_request_ends_its_connection_alone(
 
     assert keeper.info()["sessions"] == 0
     assert keeper.create().run("1").texts == ["1"]
+
+
+def test_the_request_that_others_are_made_of_is_taken(process: KeeperProcess) -> None:
+    with process.connect() as honest:
+        honest.socket.send(create())
+        honest.number = 1
+
+        reader, fds = honest.finish(1)
+
+        Session(honest, wire.opened(reader, fds)).end()
 
 
 @both_modes
@@ -292,10 +311,30 @@ def test_a_session_that_is_ended_while_it_is_made_or_reset_ends(keeper: Keeper, 
 def test_a_session_whose_client_left_before_it_was_made_is_ended(
     process: KeeperProcess, keeper: Keeper
 ) -> None:
-    with process.connect() as hasty:
-        hasty.start(
-            wire.CREATE, b"\0\0" + wire.Limits(memory_bytes=64 << 20).encode() + wire.unadorned()
-        )
+    info = keeper.info()
+    makers = [info["builder"], *(zygote["pid"] for zygote in info["zygotes"])]
+    unusual = wire.Limits(memory_bytes=64 << 20, disk_bytes=64 << 20)  # no worker waits for it
+    for pid in makers:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        with process.connect() as hasty:
+            hasty.start(wire.CREATE, b"\0\0" + unusual.encode() + wire.unadorned())
+        assert eventually(lambda: keeper.info()["sessions"] == 1), "it is not being made"
+    finally:
+        for pid in makers:
+            os.kill(pid, signal.SIGCONT)
 
     later = keeper.create()  # behind it in the same line
     assert eventually(lambda: set(keeper.list()) == {later.id})
+
+
+@both_modes
+def test_an_isolation_that_the_keeper_does_not_have_is_refused_by_name(keeper: Keeper) -> None:
+    assert list(keeper.info()["isolations"]) == ["process"]
+
+    with pytest.raises(KeeperError, match="`vm`") as refused:
+        keeper.create(isolation="vm")
+
+    assert refused.value.code == "unsupported"
+    with keeper.create() as session:
+        assert session.run("1").texts == ["1"]

@@ -37,9 +37,9 @@ MAX_MESSAGE = {
 
 VARIANTS = {"bare": 0, "loaded": 1, "seeded": 2}
 LIFETIMES = {"session": 0, "one_shot": 1, "service": 2}
+ISOLATIONS = ("process", "wasm", "vm")
 POLICIES = {"native": 0, "restricted": 1, "smolagents": 2}
 SOURCES = ("warm", "forked", "built")
-LEVELS = ("full", "container")
 ROLES = (
     "session_socket",
     "stdout_pipe",
@@ -125,7 +125,8 @@ def rules(network: Sequence[str]) -> bytes:
 
 def unadorned() -> bytes:
     """The end of a create that asks for nothing but its limits."""
-    return rules(()) + display() + blob("") + bytes([POLICIES["native"]])
+    policy, isolation = POLICIES["native"], ISOLATIONS.index("process")
+    return rules(()) + display() + blob("") + bytes([policy, isolation]) + blob("")
 
 
 def environment(variables: dict[str, str] | None) -> bytes:
@@ -256,56 +257,6 @@ def roles(reader: Reader, fds: list[int]) -> dict[str, int]:
     if len(set(names)) != len(names) or len(names) != len(fds):
         raise ProtocolError(f"{len(fds)} descriptors named {names}")
     return dict(zip(names, fds, strict=True))
-
-
-def keeper_info(reader: Reader) -> dict[str, Any]:
-    def u32() -> int:
-        return reader.number("I")
-
-    def u64() -> int:
-        return reader.number("Q")
-
-    def i32() -> int:
-        return reader.number("i")
-
-    def texts() -> list[str]:
-        return [reader.text() for _ in range(reader.number("H"))]
-
-    info: dict[str, Any] = {"instance": reader.text(), "python": reader.text()}
-    info["isolation"] = {
-        "level": reader.choice(LEVELS),
-        "floor": reader.choice(LEVELS),
-        "lost": texts(),
-        "privileged": bool(reader.number("B")),
-        "cgroups": reader.text(),
-        "limits_level": reader.choice(("enforced", "best_effort")),
-        "best_effort": texts(),
-        **{name: reader.text() for name in ("memory", "processes", "cpu")},
-        "landlock_abi": u32(),
-    }
-    info["egress"] = {"on": bool(reader.number("B")), "proxies": u32()}
-    info |= {name: u32() for name in ("sessions", "capacity", "shells")}
-    info["pools"] = {name: u32() for name in ("bare", "loaded", "seeded", "empty", "recycled")}
-    info |= {name: i32() for name in ("keeper", "front", "builder", "foundation")}
-    info["front_restarts"] = u64()
-    info["encoders"] = {"running": u32(), "cpu_us": u64()}
-    info["zygotes"] = [
-        {
-            "variant": reader.choice(tuple(VARIANTS)),
-            "environment": reader.text(),
-            "policy": reader.choice(("native", "restricted", "smolagents")),
-            "pid": i32(),
-            "warm": bool(reader.number("B")),
-            "forks": u64(),
-            "alive": u32(),
-        }
-        for _ in range(reader.number("H"))
-    ]
-    info["environments"] = [
-        {"name": reader.text(), "preload": texts()} for _ in range(reader.number("H"))
-    ]
-    reader.end()
-    return info
 
 
 @dataclass

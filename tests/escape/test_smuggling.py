@@ -5,7 +5,7 @@ the first must not be seen by the second."""
 from __future__ import annotations
 
 import pytest
-from arena import Arena, note, preface
+from escape_server import EscapeServer, note, preface
 
 PREFACE = """
 import ctypes, os, socket, struct
@@ -31,7 +31,7 @@ WAYS = {
     "counters of lost IPv6 packets": ("s = socket.socket(10, 2)\nfor _ in range(123):\n    try: s.sendto(b'x', ('2001:db8::1', 1))\n    except OSError: pass", "text('/proc/net/snmp6')"),
     "counters of packets": ("s = socket.socket(2, 2); s.bind(('127.0.0.1', 0)); s.sendto(b'x', s.getsockname())", "text('/proc/net/dev')"),
     "labels of flows": (f"s = socket.socket(10, 2)\nfor label in (0x12345, 0x54321): s.setsockopt(41, 32, {FLOW})", "text('/proc/net/ip6_flowlabel').count(chr(10))"),
-    "times of the terminal's device": ("try: os.utime('/dev/pts/ptmx')\nexcept OSError: pass", "os.stat('/dev/pts/ptmx').st_mtime > os.stat('/dev/pts').st_mtime"),
+    "times of the terminal's device": ("import time; time.sleep(1)\ntry: os.utime('/dev/pts/ptmx')\nexcept OSError: pass", "os.stat('/dev/pts/ptmx').st_mtime > os.stat('/dev/pts').st_mtime + .5"),
     "terminals": ("keep = [os.openpty() for _ in range(3)]", "sorted(os.listdir('/dev/pts'))"),
     "abstract sockets": ("s = socket.socket(1); s.bind('\\0left'); s.listen()", "[line for line in text('/proc/net/unix').splitlines() if 'left' in line]"),
     "limits": ("import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)); os.umask(0); os.nice(3)", "(__import__('resource').getrlimit(7), os.umask(0), os.nice(0))"),
@@ -45,32 +45,38 @@ WAYS = {
 }  # fmt: skip
 
 
-def look(arena: Arena, expression: str) -> str:
-    ran = arena.one_shot(preface() + PREFACE + expression)
+def look(escape_server: EscapeServer, expression: str) -> str:
+    ran = escape_server.one_shot(preface() + PREFACE + expression)
     assert ran["outcome"] == "ok", ran
     return str(ran["results"][-1]["text/plain"])
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_nothing_is_smuggled(arena: Arena, way: str) -> None:
+def test_nothing_is_smuggled(escape_server: EscapeServer, way: str) -> None:
     leave, find = WAYS[way]
-    arena.one_shot("1")
-    fresh = look(arena, find)
-    arena.one_shot("1")
-    ran = arena.one_shot(preface() + PREFACE + leave)
+    escape_server.one_shot("1")
+    fresh = look(escape_server, find)
+    escape_server.one_shot("1")
+    ran = escape_server.one_shot(preface() + PREFACE + leave)
     assert ran["outcome"] == "ok", ran
-    seen = look(arena, find)
-    note("S01", f"smuggles by {way}", "nothing", "nothing" if seen == fresh else seen, arena.mode)
+    seen = look(escape_server, find)
+    note(
+        "S01",
+        f"smuggles by {way}",
+        "nothing",
+        "nothing" if seen == fresh else seen,
+        escape_server.mode,
+    )
     assert seen == fresh
 
 
-def test_the_peak_of_memory_is_ones_own(arena: Arena) -> None:
-    if arena.mode == "unprivileged":
+def test_the_peak_of_memory_is_ones_own(escape_server: EscapeServer) -> None:
+    if escape_server.mode == "unprivileged":
         pytest.skip("needs root: memory is measured by cgroups")
-    arena.one_shot("x = bytearray(100 << 20); x[::4096] = x[::4096]\nNone")
+    escape_server.one_shot("x = bytearray(100 << 20); x[::4096] = x[::4096]\nNone")
 
-    assert arena.one_shot("1")["usage"]["peak_memory_kb"] < 60 << 10
+    assert escape_server.one_shot("1")["usage"]["peak_memory_kb"] < 60 << 10
 
 
-def test_after_all_the_server_is_as_before(arena: Arena) -> None:
-    arena.is_as_before()
+def test_after_all_the_server_is_as_before(escape_server: EscapeServer) -> None:
+    escape_server.is_as_before()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import tomllib
-from arena import HERE, Arena, note
+from escape_server import HERE, EscapeServer, note
 from policy import read_policy
 
 pytestmark = pytest.mark.skipif(
@@ -54,10 +54,10 @@ def test_a_refusal_in_the_table_has_one_result() -> None:
             assert results == ["ENOSYS"] * 2, name
 
 
-def test_every_call_does_what_the_table_says(arena: Arena) -> None:
+def test_every_call_does_what_the_table_says(escape_server: EscapeServer) -> None:
     allowed = {row[0] for row in CALLS.values() if row[1] in ("allow", "partly", "answer 0")}
     code = f"ALLOWED = {allowed}\n" + (HERE / "matrix.py").read_text()
-    with arena.session() as session:
+    with escape_server.session() as session:
         ran = session.run(code, timeout_s=60)
     assert ran["outcome"] == "ok", ran
     found = {int(number): seen for number, seen in json.loads(ran["stdout"]).items()}
@@ -70,6 +70,8 @@ def test_every_call_does_what_the_table_says(arena: Arena) -> None:
         is_missing = number >= NEW and row[1] in ("allow", "passes") and seen == ["ENOSYS"] * 2
         if seen != wanted and not is_missing:
             differences[names.get(number, number)] = f"{wanted} -> {seen}"
-    note("K13", "every system call number", "as syscalls.toml", len(differences), arena.mode)
+    note(
+        "K13", "every system call number", "as syscalls.toml", len(differences), escape_server.mode
+    )
     assert differences == {}
-    arena.is_neighbour_well()
+    escape_server.is_neighbour_well()

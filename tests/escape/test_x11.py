@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 import pytest
-from arena import Arena, note, preface
+from escape_server import EscapeServer, note, preface
 from served import Answer, Session, until
 
 WORDS = {"ok", "exception", "oom", "crashed", "timeout"}
@@ -90,64 +90,64 @@ def is_typed(answer: Answer) -> bool:
 
 
 @pytest.mark.parametrize("way", RUIN)
-def test_a_session_ruins_only_its_own_display(battle: Arena, way: str) -> None:
+def test_a_session_ruins_only_its_own_display(checked_server: EscapeServer, way: str) -> None:
     number, _, title = way.partition(" ")
     code, allowed = RUIN[way]
-    if battle.mode == "unprivileged" and "oom" in allowed:
+    if checked_server.mode == "unprivileged" and "oom" in allowed:
         pytest.skip("needs root: the X server's memory is a cgroup's")
-    limits = {"memory_mb": 192, "disk_mb": 32} if battle.mode == "root" else {}
-    with battle.session(limits=limits) as session:
+    limits = {"memory_mb": 192, "disk_mb": 32} if checked_server.mode == "root" else {}
+    with checked_server.session(limits=limits) as session:
         ran = session.run(preface() + HEAD + code, timeout_s=8)
 
         assert all(is_typed(one) for one in answers(session).values())
-        note(number, title, " ".join(sorted(allowed)), ran["outcome"], battle.mode)
+        note(number, title, " ".join(sorted(allowed)), ran["outcome"], checked_server.mode)
         assert ran["outcome"] in allowed, ran
         assert session.call("POST", "/reset").status == 200
         again = session.run(preface() + HEAD + "X().sync()")
         assert again["outcome"] == "ok", again
         assert session.call("GET", "/screenshot").status == 200
-    battle.is_neighbours_window_well()
+    checked_server.is_neighbours_window_well()
 
 
-def test_a_grabbed_server_stops_nobody_outside(battle: Arena) -> None:
+def test_a_grabbed_server_stops_nobody_outside(checked_server: EscapeServer) -> None:
     """Pictures are read from the framebuffer; windows and input say that they got no answer."""
-    with battle.session() as session:
+    with checked_server.session() as session:
         ran = session.run(preface() + HEAD + "one = X()\none.send(36)\none.sync()")
         assert ran["outcome"] == "ok", ran
 
         seen = answers(session)
         note("X45", "grabs its server for ever", "200 or a typed error",
-             [one.status for one in seen.values()], battle.mode)  # fmt: skip
+             [one.status for one in seen.values()], checked_server.mode)  # fmt: skip
         assert seen["screenshot"].status == 200
         assert all(is_typed(one) for one in seen.values())
         assert session.run("one.close()")["outcome"] == "ok"
         assert until(lambda: session.call("GET", "/windows").status == 200, 20)
 
 
-def test_a_dead_window_manager_is_a_typed_error(battle: Arena) -> None:
+def test_a_dead_window_manager_is_a_typed_error(checked_server: EscapeServer) -> None:
     code = (
         "one = X()\n"
         "for client in range(1, 256):\n"
         "    if client << 21 != one.base: one.verdict(113, 0, struct.pack('<I', client << 21))\n"
     )
-    with battle.session() as session:
+    with checked_server.session() as session:
         assert session.run(preface() + HEAD + code)["outcome"] == "ok"
 
         seen = answers(session)
         note("X03", "kills the window manager", "200 or a typed error",
-             [one.status for one in seen.values()], battle.mode)  # fmt: skip
+             [one.status for one in seen.values()], checked_server.mode)  # fmt: skip
         assert seen["screenshot"].status == 200
         assert all(is_typed(one) for one in seen.values())
 
 
-def test_pictures_are_taken_while_the_screen_is_torn(battle: Arena) -> None:
+def test_pictures_are_taken_while_the_screen_is_torn(checked_server: EscapeServer) -> None:
     """Frames that change while they are read are frames: no error, no broken picture."""
     code = (
         "one = X()\nimport random\nwhile True:\n"
         "    one.window(random.randrange(800), random.randrange(600), 300, 300, random.randrange(1 << 24))\n"
         "    one.sync()\n"
     )
-    with battle.session() as session:
+    with checked_server.session() as session:
         seen: list[Any] = []
         task = threading.Thread(
             target=lambda: seen.append(session.run(preface() + HEAD + code, timeout_s=6))

@@ -159,7 +159,7 @@ def belonging(keeper: int, name: str, outer: str) -> set[int]:
 
 def _kind(target: str) -> str:
     """A descriptor without its number: socket:[123] and socket:[456] are the same kind of thing."""
-    return re.sub(r"\d{2,}", "#", target)
+    return re.sub(r"(?<=/s)\d+|\d{2,}", "#", target)  # also of a session's cgroup
 
 
 def descriptors(pid: int) -> Counter[str]:

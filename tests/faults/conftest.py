@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import keepers
+from keepers import client
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,6 +33,36 @@ def keeper(request: pytest.FixtureRequest) -> Iterator[keepers.Process]:
         "--pool", "1", "--shells", "2", "--recycled", "0", uid=request.param
     ) as one:
         yield one
+
+
+@pytest.fixture
+def everything_as_before(keeper: keepers.Process) -> Iterator[None]:
+    """What the keeper owns after the test is what it owned before."""
+    keeper.wait_full()
+    before = keeper.census()
+    yield
+    keeper.wait_same(before)
+
+
+@pytest.fixture
+def control(keeper: keepers.Process) -> Iterator[client.Keeper]:
+    with keeper.connect() as connection:
+        yield connection
+        for session in connection.list():
+            with contextlib.suppress(client.KeeperError):
+                connection.attach(session).end()
+
+
+@pytest.fixture
+def neighbour(keeper: keepers.Process, control: client.Keeper) -> Iterator[client.Session]:
+    """Another client's session, with something to lose."""
+    with keeper.connect() as connection:
+        session = connection.create("bare")
+        assert session.run("mine = 'still here'").outcome == "ok"
+        yield session
+        assert session.run("mine").texts == ["'still here'"]
+        assert connection.events == []
+        session.end()
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -39,6 +39,17 @@ SAFETY = 30.0  # seconds until a test is given up; nothing is expected to take t
 UNUSUAL = wire.Limits(disk_bytes=64 << 20)
 
 
+def start_unusual(control: client.Keeper, variant: str = "bare") -> int:
+    """Requests an unusual session; finish_create() waits for the answer."""
+    kind = bytes([wire.VARIANTS[variant], wire.LIFETIMES["session"]])
+    return control.start(wire.CREATE, kind + UNUSUAL.encode() + wire.unadorned())
+
+
+def finish_create(control: client.Keeper, number: int) -> client.Session:
+    reader, fds = control.finish(number)
+    return client.Session(control, wire.opened(reader, fds))
+
+
 def demote(uid: int) -> Callable[[], None]:
     def change() -> None:
         if uid != os.geteuid():

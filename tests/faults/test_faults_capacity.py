@@ -27,7 +27,7 @@ def expect_full(control: client.Keeper) -> None:
     with pytest.raises(client.KeeperError) as error:
         control.create("bare")
     assert error.value.code == "unavailable"
-    assert "all sessions are taken" in error.value.message
+    assert "the server is at its capacity" in error.value.message
     assert error.value.remedy
 
 
@@ -57,15 +57,13 @@ def test_sessions_that_are_dead_or_being_made_count_too(full: keepers.Process) -
         dead = control.create("bare")
         dead.kill()
         assert census.until(lambda: control.list()[dead.id][0])
-        request = bytes([0, 0]) + keepers.UNUSUAL.encode() + keepers.wire.unadorned()
-        numbers = [control.start(client.wire.CREATE, request) for _ in range(CAPACITY - 1)]
+        numbers = [keepers.start_unusual(control) for _ in range(CAPACITY - 1)]
 
         expect_full(control)
 
         made = []
         for number in numbers:
-            reader, fds = control.finish(number)
-            made.append(client.Session(control, client.wire.opened(reader, fds)))
+            made.append(keepers.finish_create(control, number))
         for session in (dead, *made):
             session.end()
     full.wait_same(before)

@@ -129,9 +129,7 @@ def test_a_keeper_told_to_end_leaves_nothing(keeper: keepers.Process, signum: in
     control = keeper.connect()
     cgroups = keeper.info()["isolation"]["cgroups"] != "none"
     restless_sessions(control, cgroups)
-    number = control.start(
-        client.wire.CREATE, bytes([1, 0]) + keepers.UNUSUAL.encode() + keepers.wire.unadorned()
-    )
+    number = keepers.start_unusual(control, "loaded")
     assert number
 
     assert keeper.terminate(signum) == 0

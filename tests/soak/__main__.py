@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""./dev soak: what the server promises under faults and load, measured; docs/reliability.md.
+"""./dev soak: measures the server's guarantees under faults and load; docs/reliability.md.
 
-First each promise once, with its figure; then a mixed load for as long as asked, which must neither
-slow down nor leave anything behind. Everything goes to a server of its own, on loopback.
+It checks each guarantee once, with its figure. A mixed load follows for the given time, which must
+neither slow down nor leave anything behind. Each uses a server of its own, on loopback.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def measured(name: str, measure: Callable[[], list[Figure]]) -> list[Figure]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./dev soak", description=__doc__)
     parser.add_argument("minutes", nargs="?", type=float, default=5.0, help="of mixed load [5]")
-    parser.add_argument("--quick", action="store_true", help="small counts, for every day")
-    parser.add_argument("--only-facts", action="store_true", help="times are told, not judged")
+    parser.add_argument("--quick", action="store_true", help="small counts")
+    parser.add_argument("--only-facts", action="store_true", help="print times, do not check them")
     parser.add_argument("--only", metavar="WORD", help="only promises with this in their name")
     parser.add_argument("--skip", metavar="NAME", action="append", default=[], help="leave out")
     parser.add_argument("--document", type=Path, metavar="FILE", help="write the table there too")

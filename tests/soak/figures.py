@@ -44,8 +44,8 @@ def document(figures: list[Figure], options: argparse.Namespace) -> str:
     lines = [
         "# Reliability",
         "",
-        "What `./dev soak` measured; it writes this file with `--document docs/reliability.md`.",
-        "Each comes from a server of its own, with real sessions that are killed and attacked.",
+        "`./dev soak --document docs/reliability.md` measures these figures and writes this file.",
+        "Each uses a server of its own, with real sessions that are killed and attacked.",
         "",
         f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores, Linux {platform.release()}, "
         f"{'root' if os.geteuid() == 0 else 'an ordinary user'}, "

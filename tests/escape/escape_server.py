@@ -93,6 +93,7 @@ class Attack:
                 options.add(text)
             elif found := re.match(r"(\w+): (.*)$", text):
                 expected[found[1]] = set(found[2].split("|"))
+        assert expected, f"{path.name} says nothing of what it should see"
         number, _, title = head.partition(": ")
         return cls(path, number, title, expected, options)
 
@@ -100,15 +101,26 @@ class Attack:
     def code(self) -> str:
         return preface() + self.path.read_text()
 
+    def judge(self, seen: dict[str, Any], where: str) -> None:
+        """It told all that it should have, and nothing but what was expected."""
+        expected = " ".join(sorted({one for some in self.expected.values() for one in some}))
+        note(self.id, self.title, expected, list(seen.values()), where)
+        assert seen.keys() == self.expected.keys()
+        for name, value in seen.items():
+            unexpected = set(flat(value)) - self.expected[name]
+            assert not unexpected, f"{name}: {value}"
+
 
 def attacks() -> list[Attack]:
-    return [Attack.read(path) for path in sorted(SCRIPTS.glob("*.py"))]
+    found = [Attack.read(path) for path in sorted(SCRIPTS.glob("*.py"))]
+    assert found
+    return found
 
 
 def flat(value: Any) -> list[str]:
     """Everything in it, as text."""
     if isinstance(value, dict):
-        return [text for one in value.values() for text in flat(one)]
+        return [text for one in value.values() for text in flat(one)] or ["nothing"]
     if isinstance(value, list):
         return [text for one in value for text in flat(one)] or ["nothing"]
     return [str(value)]
@@ -124,7 +136,7 @@ def note(number: str, title: str, expected: str, seen: Any, where: str) -> None:
     row["where"].add(where)
 
 
-class Arena:
+class EscapeServer:
     """One server of one mode."""
 
     def __init__(self, mode: str) -> None:
@@ -276,14 +288,14 @@ class Arena:
             self.server.end()
 
 
-running: dict[str, Arena] = {}
+running: dict[str, EscapeServer] = {}
 
 
-def arena_of(mode: str) -> Arena:
+def escape_server_of(mode: str) -> EscapeServer:
     if mode == "root" and not ROOT:
         pytest.skip("needs root: the privileged server")
     if mode not in running or not running[mode].server.alive():
-        running[mode] = Arena(mode)
+        running[mode] = EscapeServer(mode)
     return running[mode]
 
 
