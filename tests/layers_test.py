@@ -17,9 +17,11 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = ["base", "model", "wire"]
 # Linked only into their own programs. `init` is pid 1 of a session: a program of one file.
 PRIVILEGED = ["jail", "keeper", "zygote"]
-FRONT = ["store", "backend", "display", "packages", "session", "provision", "api", "app"]
+FRONT = ["store", "backend", "display", "packages", "session", "provision", "service", "api", "app"]
 # Programs of their own beside a session's display; they know the shared values and their libraries.
 HELPERS = ["screen", "encoder"]
+# The way to an index with credentials: the only program with TLS.
+GATEWAY = ["gateway"]
 ALONE = ["init"]
 # The network proxy of a session: hostile bytes, no privilege.
 PROXY = ["egress"]
@@ -33,24 +35,34 @@ ALLOWED = {
     **{layer: set(SHARED + FRONT[:i]) for i, layer in enumerate(FRONT)},
     **{layer: set(SHARED) for layer in HELPERS},
     **{layer: set() for layer in ALONE},
-    **{layer: set(SHARED) for layer in PROXY},
+    **{layer: set(SHARED) for layer in PROXY + GATEWAY},
     **{layer: set(SHARED + FRONT) for layer in TESTING},
 }
+
+# A protocol knows the door and what it shows, and nothing of how it is done.
+ALLOWED["api"] -= {"backend", "wire", "store"}
+# Folders of these layers are adapters: each knows its layer, none knows another.
+WITH_ADAPTERS = {"api"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
 STOPS_CLOCK = re.compile(r"\bstopped_at\b")
 SOURCES = {".h", ".cc", ".c", ".hpp", ".cpp"}
 
 
-def target_of(included: str, file: Path, src: Path) -> str | None:
-    """The layer an include leads to; None for what is not in src/."""
+def target_of(included: str, file: Path, src: Path) -> tuple[str, ...] | None:
+    """The path below src/ that an include leads to; None for what is not in src/."""
     for start in (file.parent, src):
         path = (start / included).resolve()
         if path.is_relative_to(src) and path.exists():
-            return path.relative_to(src).parts[0]
+            return path.relative_to(src).parts
     # A file that is not there (yet, or generated) still counts by its first folder.
-    first = included.split("/")[0]
-    return first if first in ALLOWED and "/" in included else None
+    parts = tuple(included.split("/"))
+    return parts if parts[0] in ALLOWED and len(parts) > 1 else None
+
+
+def adapter_of(parts: tuple[str, ...]) -> str | None:
+    """The adapter that a file belongs to; None for what adapters share."""
+    return parts[1] if parts[0] in WITH_ADAPTERS and len(parts) > 2 else None
 
 
 def may_include(layer: str, file: Path) -> set[str]:
@@ -73,11 +85,31 @@ def violations(src: Path) -> list[str]:
         text = file.read_text(encoding="utf-8", errors="replace")
         for match in INCLUDE.finditer(text):
             target = target_of(match[1], file, src)
-            if target is None or target in may_include(layer, file):
+            if target is None:
                 continue
-            found.append(f'{file.relative_to(src)}: "{match[1]}" is not left of {layer}')
+            if target[0] not in may_include(layer, file):
+                found.append(f'{file.relative_to(src)}: "{match[1]}" is not left of {layer}')
+            elif target[0] == layer and adapter_of(target) not in (None, adapter_of(parts)):
+                found.append(f'{file.relative_to(src)}: "{match[1]}" is another adapter')
         if layer not in TESTING and parts[1:] != ("clock.h",) and STOPS_CLOCK.search(text):
             found.append(f"{file.relative_to(src)}: only a test's fake stops the clock")
+    return found
+
+
+# Above the seam nobody knows how a session is isolated, but for those who wire and read options.
+WIRING = {"keeper_main.cc", "keeper.h", "keeper.cc", "options.h"}
+
+
+def seam_violations(src: Path) -> list[str]:
+    """Files of the keeper that look behind keeper/isolation.h."""
+    found = []
+    for file in sorted((src / "keeper").iterdir()):
+        if file.suffix not in SOURCES or file.name in WIRING:
+            continue
+        for match in INCLUDE.finditer(file.read_text(encoding="utf-8", errors="replace")):
+            path = Path(match[1])
+            if path.parent.name == "process":
+                found.append(f'{file.name}: "{match[1]}" is behind the seam')
     return found
 
 
@@ -103,17 +135,24 @@ RUNTIME = {"libstdc++", "libgcc_s", "libm", "libc", "ld-linux-x86-64", "ld-linux
 # What the image has: the helper runs in its root.
 IMAGE = {"libc", "libm", "ld-linux-x86-64", "ld-linux-aarch64"}
 PICTURES = {"libxxhash", "libisal", "libturbojpeg", "libwebp"}
-TLS = {"libssl", "libcrypto"}  # the gateway to a package index
+TLS = {"libssl", "libcrypto"}
 BOOST_JSON = {"libboost_json", "libboost_container"}
 PROGRAMS = {
     "vitrine-front": (
-        [*PRIVILEGED, *PROXY, *HELPERS, *TESTING],
-        RUNTIME | BOOST_JSON | PICTURES | {"libsqlite3"} | TLS,
+        [*PRIVILEGED, *PROXY, *HELPERS, *GATEWAY, *TESTING],
+        RUNTIME | BOOST_JSON | PICTURES | {"libsqlite3"},
     ),
-    "vitrine-keeper": ([*FRONT, *PROXY, *HELPERS, "zygote", *TESTING], RUNTIME | {"libseccomp"}),
-    "vitrine-egress": ([*FRONT, *PRIVILEGED, *TESTING], RUNTIME | {"libseccomp"}),
+    "vitrine-keeper": (
+        [*FRONT, *PROXY, *HELPERS, *GATEWAY, "zygote", *TESTING],
+        RUNTIME | {"libseccomp"},
+    ),
+    "vitrine-egress": ([*FRONT, *PRIVILEGED, *GATEWAY, *TESTING], RUNTIME | {"libseccomp"}),
+    "vitrine-gateway": (
+        [*FRONT, *PRIVILEGED, *PROXY, *HELPERS, *TESTING],
+        RUNTIME | TLS | {"libseccomp"},
+    ),
     "vitrine": (
-        [*PRIVILEGED, "store", "backend", "session", "provision", "api", *TESTING],
+        [*PRIVILEGED, "store", "backend", "session", "provision", "service", "api", *TESTING],
         RUNTIME | BOOST_JSON | {"libedit"},
     ),
     "vitrine-screen": (
@@ -130,6 +169,9 @@ PROGRAMS = {
 class Layers(unittest.TestCase):
     def test_no_file_includes_what_stands_right_of_it(self) -> None:
         self.assertEqual(violations(ROOT / "src"), [])
+
+    def test_sessions_know_no_isolation_from_inside(self) -> None:
+        self.assertEqual(seam_violations(ROOT / "src"), [])
 
     def test_no_program_links_what_it_has_no_business_with(self) -> None:
         for name, (foreign, allowed) in PROGRAMS.items():
@@ -181,6 +223,31 @@ class TheCheckItself(unittest.TestCase):
 
         self.assertEqual(violations(self.src), ['store/up.h: "session/own.h" is not left of store'])
 
+    def test_refuses_what_is_below_the_door_in_a_protocol(self) -> None:
+        for below in ("backend", "wire", "store"):
+            with self.subTest(below=below):
+                self.write("api/bad.cc", f'"{below}/own.h"')
+
+                self.assertEqual(
+                    violations(self.src), [f'api/bad.cc: "{below}/own.h" is not left of api']
+                )
+
+    def test_refuses_an_adapter_that_knows_another(self) -> None:
+        for adapter in ("openenv", "native"):
+            (self.src / "api" / adapter).mkdir()
+            self.write(f"api/{adapter}/own.h", '"api/own.h"')
+        self.write("api/native/good.cc", '"api/native/own.h"', '"api/own.h"', '"service/own.h"')
+        self.write("api/native/bad.cc", '"api/openenv/own.h"')
+        self.write("api/shared.cc", '"api/openenv/own.h"')
+
+        self.assertEqual(
+            violations(self.src),
+            [
+                'api/native/bad.cc: "api/openenv/own.h" is another adapter',
+                'api/shared.cc: "api/openenv/own.h" is another adapter',
+            ],
+        )
+
     def test_refuses_privileged_code_in_every_front_layer(self) -> None:
         for front in FRONT:
             for leaf in PRIVILEGED:
@@ -227,6 +294,17 @@ class TheCheckItself(unittest.TestCase):
         self.write("util/x.h", "<vector>")
 
         self.assertEqual(len(violations(self.src)), 1)
+
+    def test_refuses_a_look_behind_the_seam(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            keeper = Path(directory, "keeper")
+            keeper.mkdir()
+            (keeper / "sessions.cc").write_text('#include "keeper/process/shells.h"\n')
+            (keeper / "keeper_main.cc").write_text('#include "keeper/process/shells.h"\n')
+
+            found = seam_violations(Path(directory))
+
+        self.assertEqual(found, ['sessions.cc: "keeper/process/shells.h" is behind the seam'])
 
     def test_finds_foreign_symbols_in_a_link_map(self) -> None:
         names = "0000 T vitrine::jail::enter(Plan const&)\n0001 T vitrine::wire::decode_frame()\n"
