@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gateway to an index with credentials, whole and over loopback: what an index answers, and what an
-// installation asks. Neither may learn the other's secret or speak for us.
+// installation asks. Neither may learn the other's secret or speak for us. Also its messages with the front.
 //
-// Input: one byte (0 = an answer to a GET, 1 = to a HEAD, 2 = a request, 3 = a URL), one byte (where an
-// answer is cut in two), then the bytes. "INDEX" in them becomes the port of the index, which has as many digits.
-#include "packages/gateway.h"
+// Input: one byte (0 = an answer to a GET, 1 = to a HEAD, 2 = a request, 3 = a URL, 4 = a message from the
+// front, 5 = one to it), one byte (where an answer is cut in two), then the bytes. "INDEX" in them becomes the port of the index, which has as many digits.
+#include "gateway/gateway.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -17,18 +17,22 @@
 #include <set>
 #include <string>
 
-#include "base/base64.h"
+#include "base/packet.h"
 #include "tests/fuzz/input.h"
+#include "wire/gateway.h"
 
 using vitrine::fuzz::require;
-using namespace vitrine::packages;
+using namespace vitrine;
+namespace asio = boost::asio;
+namespace messages = vitrine::wire::gateway;
 using asio::ip::tcp;
 using Failure = boost::system::error_code;
 
 namespace {
 
-constexpr const char* kSecret = "dXNlcjpzZWNyZXQ=";  // user:secret
-constexpr std::size_t kMaxInput = 256u << 10;        // less than what sockets hold
+constexpr const char* kTicket = "dml0cmluZTp0aWNrZXQ=";  // vitrine:ticket
+constexpr const char* kSecret = "dXNlcjpzZWNyZXQ=";      // user:secret
+constexpr std::size_t kMaxInput = 256u << 10;            // less than what sockets hold
 constexpr std::chrono::seconds kPatience{5};
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -56,14 +60,20 @@ void check_head(std::string_view head, const std::set<std::string>& names) {
 
 class Bench {
  public:
-  Bench()
-      : gateway_(io_.get_executor(), ""), acceptor_(io_, {asio::ip::address_v4(0x7f000001), 0}) {
-    require(static_cast<bool>(gateway_.open()), "the gateway listens");
+  Bench() {
+    tcp::acceptor listener(io_, {asio::ip::address_v4::loopback(), 0});
+    port_ = listener.local_endpoint().port();
+    Result<FdPair> pair = make_socketpair();
+    front_ = std::move(pair->first);
+    auto made = gateway::Gateway::make(io_, std::move(pair->second), Fd(listener.release()), "");
+    require(static_cast<bool>(made), "the gateway starts");
+    gateway_ = std::move(*made);
+    gateway_->serve();
     origin_ = "http://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
     const std::string url = "http://user:secret@" + origin_.substr(7) + "/simple";
-    ticket_ = gateway_.admit(*parse_index_url(url));
-    const std::string told = ticket_->url();
-    key_ = vitrine::to_base64(told.substr(7, told.find('@') - 7));
+    const messages::Admit admit{std::string("Basic ") + kTicket, *parse_index_url(url)};
+    require(static_cast<bool>(send_packet(front_.get(), messages::encode_request(admit))),
+            "the gateway gets a ticket");
   }
 
   std::string port() const { return origin_.substr(origin_.rfind(':') + 1); }
@@ -133,7 +143,7 @@ class Bench {
   asio::awaitable<void> ask() {
     Failure failed;
     Socket socket(io_);
-    const tcp::endpoint there(asio::ip::address_v4::loopback(), gateway_.port());
+    const tcp::endpoint there(asio::ip::address_v4::loopback(), port_);
     co_await socket.async_connect(there, asio::redirect_error(asio::use_awaitable, failed));
     require(!failed, "the gateway can be reached");
     co_await asio::async_write(socket, asio::buffer(request_),
@@ -190,11 +200,12 @@ class Bench {
   }
 
   asio::io_context io_{1};
-  Gateway gateway_;
-  tcp::acceptor acceptor_;
+  Fd front_;
+  std::unique_ptr<gateway::Gateway> gateway_;
+  std::uint16_t port_ = 0;
+  tcp::acceptor acceptor_{io_, {asio::ip::address_v4::loopback(), 0}};  // the index's
   std::string origin_;
-  std::shared_ptr<const Gateway::Ticket> ticket_;
-  std::string key_;
+  const std::string key_ = kTicket;
   std::string request_;
   std::string asked_;  // of the index
   std::string got_;    // by the client
@@ -210,15 +221,26 @@ void check_url(const std::string& text) {
   require(url->authority().ends_with(":" + url->port), "there is a port");
 }
 
+// What is accepted is within its limits, and means the same when it is sent on.
+template <class T>
+void check_message(Result<T> got, std::string (*encode)(const T&), const std::string& packet) {
+  if (!got) return require(got.error().code == Code::invalid_argument, "bad is a bad argument");
+  require(encode(*got) == packet, "it means the same");
+  require(packet.size() <= messages::kMaxPacket, "a message is bounded");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static auto* bench = new Bench;
   vitrine::fuzz::Input in(data, std::min(size, kMaxInput));
-  const std::uint8_t kind = in.byte() % 4;
+  const std::uint8_t kind = in.byte() % 6;
   const std::uint8_t cut = in.byte();
   const std::string bytes(in.all());
-  if (kind == 3) check_url(bytes);
+  if (kind == 5) check_message(messages::decode_reply(bytes), messages::encode_reply, bytes);
+  else if (kind == 4)
+    check_message(messages::decode_request(bytes), messages::encode_request, bytes);
+  else if (kind == 3) check_url(bytes);
   else if (kind == 2) bench->request(bytes);
   else bench->answer(kind == 1 ? "HEAD" : "GET", replaced(bytes, "INDEX", bench->port()), cut);
   return 0;

@@ -4,7 +4,7 @@
 // Input: one byte (which reader), then the body.
 #include <string>
 
-#include "api/native_requests.h"
+#include "api/native/requests.h"
 #include "tests/fuzz/input.h"
 #include "wire/messages.h"
 
@@ -21,9 +21,10 @@ void check(const api::Problem& problem) {
 }
 
 void read_as_session(api::Fields& fields) {
-  session::SessionSpec spec;
-  api::read_session(fields, spec);
+  service::SessionRequest request;
+  api::read_session(fields, request);
   if (auto problem = fields.problem()) return check(*problem);
+  const session::SessionSpec& spec = request.spec;
   require(static_cast<bool>(spec.limits.validate()), "accepted limits are valid");
   for (const auto& [name, value] : spec.env)
     require(wire::is_allowed_variable(name, value), "an accepted variable is allowed");

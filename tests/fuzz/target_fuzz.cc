@@ -5,7 +5,7 @@
 // the file's size.
 #include <string>
 
-#include "api/native_requests.h"
+#include "api/native/requests.h"
 #include "api/range.h"
 #include "api/target.h"
 #include "tests/fuzz/input.h"
