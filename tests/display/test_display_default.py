@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import colour, is_blank, opened
+from screenshots import colour, is_blank, opened
 from served import Answer, Server, Session, until
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "screen"))

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import colour, opened
 from PIL import Image, ImageSequence
+from screenshots import colour, opened
 from served import BUILD, ROOT, Server
 
 EXAMPLES = ROOT / "examples"

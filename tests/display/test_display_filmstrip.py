@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from conftest import colour, opened
+from screenshots import colour, opened
 from served import Session, Stream
 
 STEPS = (
@@ -143,7 +143,7 @@ def test_code_without_a_window_has_none_and_a_note(session: Session) -> None:
     execution = session.run("6 * 7", capture={"every_ms": 20})
 
     assert execution["frames"] == [] and execution["results"][0]["text/plain"] == "42"
-    assert any("no pictures" in note for note in execution["notes"])
+    assert any("no screenshots" in note for note in execution["notes"])
 
 
 def test_a_session_that_dies_keeps_what_was_seen(session: Session) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import colour, shot
+from screenshots import colour, shot
 from served import BUILD, IMAGE, ROOT, Server, Session
 
 GREEN, RED = (0x2E, 0x8B, 0x57), (255, 0, 0)

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import colour, is_blank, opened, seen, shot
 from programs import Program, programs
+from screenshots import colour, is_blank, opened, seen, shot
 from served import BUILD, Background, Server, Session
 
 
@@ -87,7 +87,7 @@ def test_a_window_that_is_not_shown_is_said_so(session: Session) -> None:
     execution = session.run(code, capture_screenshot=True, render_timeout=0.2)
 
     assert is_blank(shot(execution))
-    assert any("screen is blank" in note for note in execution["notes"]), execution["notes"]
+    assert any("display is blank" in note for note in execution["notes"]), execution["notes"]
 
 
 def test_no_picture_unless_asked(session: Session) -> None:

@@ -91,6 +91,7 @@ def test_a_film_shows_what_the_screen_showed(
 ) -> None:
     recording = Recording(session, format=form)
     assert recording.shown["state"] == "recording" and recording.shown["reason"] is None
+    recording.has_recorded(0.1)  # the encoder has begun
     red_then_blue(session)
 
     stopped = recording.stop()

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from conftest import colour, seen
+from screenshots import colour, seen
 from served import Server, Session, family, until
 
 RED = (

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from conftest import colour, is_blank, seen
 from PIL import Image
+from screenshots import colour, is_blank, seen
 from served import Session, until
 
 WINDOW = """

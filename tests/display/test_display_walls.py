@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import colour, is_blank, seen, shot
+from screenshots import colour, is_blank, seen, shot
 from served import Background, Server, Session, family, processes, until
 
 RED = "import tkinter\nr = tkinter.Tk()\nr.geometry('200x200+0+0')\nr.configure(bg='#ff0000')\nr.update()"

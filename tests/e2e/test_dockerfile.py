@@ -125,6 +125,7 @@ def test_its_packages_hold_every_library_of_the_programs() -> None:
         "vitrine-keeper",
         "vitrine-front",
         "vitrine-egress",
+        "vitrine-gateway",
         "vitrine-encoder",
     ):
         listed = subprocess.run(["ldd", BUILD / "bin" / program], capture_output=True, text=True)

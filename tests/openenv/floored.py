@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -16,15 +17,34 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from served import BUILD, IMAGE, SAFETY, until, within
+from served import BUILD, IMAGE, ROOT, SAFETY, until, within
 
 FIRST_USER = 0x20000000 + 2 * 65536  # keeper_main.cc: ids of sessions, then of their wardens
 USERS = 65536
 
 
+def linkable_image(to: Path) -> Path:
+    """The image by a path whose files can be linked from `to`. One that is mounted a second time
+    (tests/reachable.py) has two, and links do not cross mounts."""
+    probe = to / "probe"
+    for image in (IMAGE, ROOT / "build" / "image"):
+        try:
+            os.link(image / "manifest.json", probe)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            continue
+        probe.unlink()
+        if image.samefile(IMAGE):
+            return image
+    raise AssertionError(f"{IMAGE} cannot be linked from {to}")
+
+
 def make_image(to: Path) -> Path:
     """What packaging/Dockerfile makes: the image with the runtime in it. Files are links."""
-    shutil.copytree(IMAGE / "root", to / "root", symlinks=True, copy_function=os.link)
+    to.mkdir(parents=True)
+    source = linkable_image(to) / "root"
+    shutil.copytree(source, to / "root", symlinks=True, copy_function=os.link)
     shutil.copy(IMAGE / "manifest.json", to)
     runtime = BUILD / "runtime"
     for path in sorted(runtime.rglob("*")):

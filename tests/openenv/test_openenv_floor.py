@@ -56,7 +56,7 @@ def test_it_says_what_is_missing_everywhere(floored: Floored) -> None:
     assert isolation["best_effort"] == ["memory_mb", "cpus", "disk_mb"]
     assert "limits: best effort: memory_mb, cpus, disk_mb" in log
     assert any("per process" in one for one in isolation["lost"])
-    assert "isolation: container, weaker than full: this host withholds user namespaces" in log
+    assert "isolation: container, weaker than full: this host lacks user namespaces" in log
     for one in isolation["lost"]:
         assert one in log
     assert "--auth none" in log

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import requests
 import websockets.exceptions
+from answer_schemas import Description
 from served import Background, Server, until, within
 
 from clients import START, CodeAction, CodingEnv, FirstGeneration, Frames, generic, post
@@ -342,3 +343,33 @@ def test_what_the_ancestors_took_is_never_passed_over(url: str) -> None:
     assert noted.json()["observation"]["metadata"]["notes"] == ["dataclass -> dataclasses"]
     assert unknown.status_code >= 400 and "nosuchmod" in unknown.json()["detail"]
     assert "metadata" not in plain.json()["observation"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/reset", {"seed": 7, "usage": True}, 200),
+        ("POST", "/reset", {"seed": "x"}, 422),
+        ("POST", "/step", {"action": {"code": "1 / 0", "metadata": {"results": True}}}, 200),
+        ("POST", "/step", {"action": {"code": 1, "more": 2}}, 422),
+        ("GET", "/state", None, 200),
+        ("POST", "/web/reset", {}, 200),
+        ("POST", "/web/step", {"action": {"code": "1"}}, 200),
+        ("GET", "/web/state", None, 200),
+        ("GET", "/metadata", None, 200),
+        ("GET", "/web/metadata", None, 200),
+        ("GET", "/schema", None, 200),
+        ("POST", "/mcp", {"jsonrpc": "2.0", "method": "tools/list", "id": 1}, 200),
+    ],
+)
+def test_an_answer_is_as_described(
+    server: Server, method: str, path: str, body: dict[str, Any] | None, status: int
+) -> None:
+    described = Description(server.get("/openapi.json").json)
+
+    answer = server.call(method, path, body)
+
+    assert answer.status == status, answer
+    schema = described.schema_of(method, path, status, "application/json")
+    assert schema is not None
+    assert described.mistakes(answer.json, schema) == []

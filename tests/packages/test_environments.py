@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Shop
 from served import BUILD, IMAGE, Server
+from shop import Shop
 from test_packages import run, value
 from test_stories import Episode
 from wheels import wheel

@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from conftest import Shop
 from served import Server
+from shop import Shop
 from test_packages import layers, run, value
 from wheels import wheel
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Shop
 from served import Server, within
+from shop import Shop
 from test_packages import layers, run, value
 from wheels import wheel
 
@@ -123,16 +123,12 @@ def index(tmp_path: Path) -> Iterator[Index]:
 
 
 @pytest.fixture
-def serve_index(shop: Shop) -> Iterator[Callable[..., Server]]:
-    before = len(shop.servers)
-
-    def serve(url: str, **settings: object) -> Server:
+def serve_index(serve: Callable[..., Server]) -> Callable[..., Server]:
+    def one(url: str, **settings: object) -> Server:
         options = ("--egress-allow-private", f"{HOST}/32")
-        return shop.serve(options=options, index_url=url, find_links=0, **settings)
+        return serve(options=options, index_url=url, find_links=0, **settings)
 
-    yield serve
-    for server in shop.servers[before:]:
-        server.end()
+    return one
 
 
 def test_an_index_is_reached_through_the_proxy(

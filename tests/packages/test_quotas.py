@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Shop
 from served import Answer, Background, Server, within
+from shop import Shop
 from test_hostile_index import HOST, Index
 from wheels import wheel
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Shop
 from served import Server, until, within
+from shop import Shop
 from test_packages import layers, run, value
 from wheels import sdist
 

@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from conftest import Shop
 from served import BUILD, Server
+from shop import Shop
 from wheels import sdist
 
 BALL = """

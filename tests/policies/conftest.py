@@ -6,7 +6,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,27 +14,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "contract"))
 
 from features import POLICIES, fields_of
 from served import Server, Session
+from server_fixtures import *  # noqa: F403
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    one = Server("--pool", "2")
-    with one.must_end_cleanly():
+    with Server("--pool", "2").must_end_cleanly() as one:
         yield one
-
-
-@pytest.fixture
-def create(server: Server) -> Iterator[Callable[..., Session]]:
-    """Makes sessions that end with the test."""
-    made: list[Session] = []
-
-    def one(**fields: Any) -> Session:
-        made.append(server.create(**fields))
-        return made[-1]
-
-    yield one
-    for session in made:
-        assert session.delete().status in (204, 404)
 
 
 @pytest.fixture(params=POLICIES)
