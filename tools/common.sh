@@ -26,7 +26,7 @@ step() {  # step LOG TEXT PROGRAM...
   else
     say "failed after $(since "$start")"
     tail -n 60 "$log" >&2
-    say "  (all of it: $log)"
+    say "  (the whole output: $log)"
     return 1
   fi
 }

@@ -68,7 +68,9 @@ if [ -n "${FRESH_CACHE:-}" ]; then mkdir -p cache; mount --bind "$FRESH_CACHE" c
 pivot_root . mnt
 cd /
 umount -l /mnt
-exec "$@"
+# Somebody has to collect what lost its parent, as the first process of a machine does.
+"$@" &
+wait $!
 """
 
 
@@ -246,6 +248,7 @@ def inside(tree: Path, home: Path, command: list[str], as_user: bool, cache: Pat
         **network_environment(),
     }
     if cache is not None:
+        cache = cache / ("sudo" if as_user else "root")  # what root keeps, the user may not read
         if not cache.exists():
             cache.mkdir(parents=True)
             cache.chmod(0o1777)

@@ -29,9 +29,15 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "log"
 RESULT = LOGS / "ctest.xml"
 STAGES = (
-    "lint layers unit sanitizers fuzz runtime image engine server escape policies openenv display"
-    " client serial soak"
+    "lint layers unit sanitizers sanitizers-front fuzz tsan runtime image engine server asan-server"
+    " escape policies openenv display client serial soak"
 ).split()
+LONG = ("tsan",)  # only with --long, or by its name
+# Not asked for a part of a test's name: it has none, or it needs a build of its own.
+NAMELESS = (
+    *("lint", "unit", "sanitizers", "sanitizers-front", "asan-server"),
+    *("fuzz", "client", "soak", *LONG),
+)
 QUICK = ("lint", "layers", "unit", "runtime")
 
 
@@ -120,9 +126,11 @@ def selection(words: list[str]) -> tuple[list[str], dict[str, str]]:
         raise SystemExit("dev: give stages, or one part of a test's name\n  remedy: ./dev help")
     if names:
         # A unit test by its own name; of the others every stage is asked.
-        python = [one for one in STAGES if one not in ("lint", "unit", "fuzz", "client", "soak")]
-        asked = "|".join(["sanitizers[.].*" if one == "sanitizers" else one for one in python])
-        return ["-R", f"^({asked})$|^[a-z]+[.].*{names[0]}"], {"VITRINE_TEST_NAME": names[0]}
+        python = [one for one in STAGES if one not in NAMELESS]
+        chosen = ["-R", f"^({'|'.join(python)})([.][a-z]+)?$|^[a-z]+[.].*{names[0]}"]
+        return [*chosen, "-E", "^(sanitizers|sanitizers-front|fuzz|tsan)[.]"], {
+            "VITRINE_TEST_NAME": names[0]
+        }
     if "quick" in words:
         stages += QUICK
     return (["-L", f"^({'|'.join(stages)})$"] if stages else []), {}
@@ -172,6 +180,8 @@ def main() -> int:
     options, variables = selection(given.words)
     if given.long:
         variables["VITRINE_LONG"] = "1"
+    elif left_out := [one for one in LONG if one not in given.words]:
+        options += ["-LE", f"^({'|'.join(left_out)})$"]
     started = time.monotonic()
     RESULT.unlink(missing_ok=True)
     shutil.rmtree(LOGS / "junit", ignore_errors=True)
