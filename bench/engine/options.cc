@@ -97,23 +97,23 @@ Result<Options> parse_options(int argc, char** argv) {
 }
 
 std::string help_text() {
-  return R"(engine_bench - the engine's numbers beside a raw fork's and the peers'
+  return R"(engine_bench - measures the engine, compared with a raw fork and the peers
 
 usage: engine_bench [--quick | --long] [options]
 
   --quick         about a minute; --long: about half an hour, 2,000 alive, 10,000 one-shots
   --rounds N      rounds of everything, interleaved [5]
   --creates N     cold and warm creations in each round [30]
-  --alive N       sessions alive at once, for memory and teardown; 0 = leave out [500]
-  --crowd N       the same once more with so many [0]
-  --leaks N       create/run/destroy before counting what is left; 0 = leave out [1000]
-  --only NAME     nothing but this, for a profiler: raw-fork, cold, warm, faults, exec, burst,
+  --alive N       sessions alive at once, for memory and teardown; 0 = skip [500]
+  --crowd N       measure the same again with N sessions [0]
+  --leaks N       create/run/destroy before counting what is left; 0 = skip [1000]
+  --only NAME     measure only this, for a profiler: raw-fork, cold, warm, faults, exec, burst,
                   raw-rate, rate, raw-bare-rate, bare-rate, peers
   --rate-ms N     how long each rate is measured [1500]
-  --json FILE     where the numbers go as well [build/bench/engine.json]
-  --python FILE   one that has ipykernel, jupyter_client and sandlock; none = without these
+  --json FILE     also write the numbers to FILE [build/bench/engine.json]
+  --python FILE   a Python with ipykernel, jupyter_client and sandlock; none = skip these
                   [build/venv/bin/python]
-  --peers FILE    what drives those [bench/engine/peers.py]
+  --peers FILE    the script that measures those [bench/engine/peers.py]
   --keeper FILE   vitrine-keeper [beside this program]
   --image DIR     the runtime image [beside the build]
 

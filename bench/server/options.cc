@@ -105,19 +105,19 @@ Result<Options> parse_options(int argc, char** argv) {
 }
 
 std::string help_text() {
-  return R"(server_bench - the server's numbers, through HTTP, beside a null server's and the peers'
+  return R"(server_bench - measures the server through HTTP, compared with a null server and the peers
 
 usage: server_bench [--quick | --long] [options]
 
   --quick          about two minutes; --long: about half an hour, 10,000 create/run/destroy
-  --only LIST      some of P1,P2,P3,P4,P5,P9,crowd,restart; the JSON then holds only these
-  --json FILE      where the numbers go as well [build/bench/server.json]
+  --only LIST      some of P1,P2,P3,P4,P5,P9,crowd,restart; the JSON then has only these
+  --json FILE      also write the numbers to FILE [build/bench/server.json]
   --rounds N       rounds of everything, interleaved [5]
   --creates N      sessions created in each round [30]
   --executions N   executions in each round [300]
   --alive N        sessions whose memory is measured [500]
   --leaks N        create/run/destroy before counting what is left [2000]
-  --python FILE    one that has ipykernel and Kernel Gateway; none = without these
+  --python FILE    a Python with ipykernel and Kernel Gateway; none = skip these
                    [build/venv/bin/python]
   --program FILE   vitrine [beside this program]
   --image DIR      the runtime image [beside the build]
