@@ -8,5 +8,5 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "tests"))
 
 import reachable
 
-pytest_plugins = ["leftovers"]
+pytest_plugins = ["leftovers", "failed_tests"]
 reachable.make_reachable()  # before the conftest.py of a folder reads where the programs are

@@ -34,6 +34,7 @@ except ImportError:  # as a program it needs the standard library alone
 
 PATIENCE = 10.0  # seconds: what the last test killed may still be ending
 STARTING = 60.0  # seconds
+LEFT_BEHIND = 6  # exit status of a run of pytest that left something
 NOTES = ".before"
 # The tests name their keepers after their own process; `vitrine serve` does so after its data.
 NAMED_BY_A_TEST = re.compile(r"vitrine-[a-z]+-(\d+)(-|$)")
@@ -296,7 +297,7 @@ def _finish(session: Any) -> Iterator[None]:
     left = end(place, PATIENCE, os.getpid())
     if left:
         print("", *left, sep="\n", file=sys.stderr, flush=True)
-        session.exitstatus = 1
+        session.exitstatus = LEFT_BEHIND
 
 
 if pytest is not None:

@@ -23,11 +23,11 @@ from answer_schemas import Description
 from background import Background
 from http_answer import Answer, read_all
 from process_table import family, processes, remove_cgroups
-from sanitizer_log import report_in
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests"))
 
+from sanitizer_log import report_in  # noqa: E402
 from waiting import SAFETY, until, within  # noqa: E402
 
 BUILD = Path(os.environ.get("VITRINE_BUILD", ROOT / "build" / "dev")).resolve()
