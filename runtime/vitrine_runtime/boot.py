@@ -23,7 +23,7 @@ def main(variant: str, modules: list[str], policy: str = "native") -> NoReturn:
     rehearse = _vitrine.serve_forks(CONTROL, ZYGOTE_FILTER, WORKER_FILTER)
     # From here on this is a sealed worker.
     fork_hooks.done()
-    environ.move_in()
+    environ.use_working_directory_as_home()
     worker.after_fork()
     if rehearse:
         worker.rehearse()

@@ -12,7 +12,7 @@ from .sealed import __builtins__  # noqa: F401
 _environ = os.environ  # user code may rebind os.environ; putenv must still happen
 
 
-def move_in() -> None:
+def use_working_directory_as_home() -> None:
     """Where sessions have no mounts of their own, the working directory says where their home is,
     and their place for temporary files lies beside it."""
     home = os.getcwd()

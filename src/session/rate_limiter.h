@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a worker that never stops talking is listened to: freely at first, then with a breath between
-// two looks, so that it waits in its own time and what it says comes in large pieces. One session that
-// floods must not take the front from the others.
+// Limits how often the front reads from a worker that floods it. The first reads of an execution are
+// free; after them each read is followed by a pause, in which the worker blocks and its output collects
+// into larger pieces. One session that floods must not take the front from the others.
 #pragma once
 
 #include <chrono>
@@ -13,21 +13,21 @@ class RateLimiter {
  public:
   static constexpr std::chrono::milliseconds kPause{1};
 
-  // `freely`: so many looks of one execution need no breath.
-  explicit RateLimiter(int freely) : freely_(freely) {}
+  // `free_reads`: of each execution.
+  explicit RateLimiter(int free_reads) : free_reads_(free_reads) {}
 
-  // Counts a look. True if a breath is due before the next.
+  // Counts a read. True if a pause of kPause is due before the next.
   bool over_limit(std::uint64_t execution) {
-    if (execution != execution_) looks_ = 0;
+    if (execution != execution_) reads_ = 0;
     execution_ = execution;
-    if (looks_ < freely_) ++looks_;
-    return looks_ == freely_;
+    if (reads_ < free_reads_) ++reads_;
+    return reads_ == free_reads_;
   }
 
  private:
-  int freely_;
+  int free_reads_;
   std::uint64_t execution_ = 0;
-  int looks_ = 0;
+  int reads_ = 0;
 };
 
 }  // namespace vitrine::session

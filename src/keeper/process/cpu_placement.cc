@@ -97,7 +97,7 @@ void CpuPlacement::keep_apart(double usec) {
   std::vector<Member*> burning;
   std::vector<BusySession> sessions;
   for (Member* member : members_)
-    if (member->burns(usec)) {
+    if (member->is_cpu_bound(usec)) {
       burning.push_back(member);
       sessions.push_back(member->busy_);
     } else {
@@ -136,7 +136,7 @@ CpuPlacement::Member::~Member() {
   (void)cgroup_.set_share(jail::Cgroup::Share::usual);
 }
 
-bool CpuPlacement::Member::burns(double usec) {
+bool CpuPlacement::Member::is_cpu_bound(double usec) {
   Result<std::uint64_t> now = cgroup_.cpu_usec();
   if (!now) return false;
   const auto spent = static_cast<double>(*now - std::exchange(used_, *now).value_or(*now));
@@ -169,7 +169,7 @@ void CpuPlacement::Member::confine(const std::vector<int>& cpus) {
   for (const int cpu : cpus) CPU_SET(cpu, &set);
   Status done = cgroup_.confine(set);
   if (done || std::exchange(placement_.told_, true)) return;
-  log_warning("a session that burns the processor is not kept apart: " + done.error().describe());
+  log_warning("a CPU-bound session cannot be confined to some CPUs: " + done.error().describe());
 }
 
 }  // namespace vitrine::keeper

@@ -5,8 +5,8 @@
 // The share alone does not keep them out of the way. Linux repays a group what it missed on a
 // processor before others get their turn there, and a session whose threads hop between processors
 // is owed something on all of them: a quiet session beside it then waits 5 to 20 ms for its turn
-// (docs/decisions/0024). So while sessions use more of the machine than they leave idle, each that
-// burns is kept on as many processors as its limit lets it use at once; else they may run anywhere.
+// (docs/decisions/0024). So while sessions use more of the machine than they leave idle, each CPU-bound
+// one is kept on as many processors as its limit lets it use at once; else they may run anywhere.
 //
 // Ownership: a Member belongs to whoever added it, and must go before its Cgroup does.
 // Threading: the keeper's loop.
@@ -76,7 +76,7 @@ class CpuPlacement::Member {
  private:
   friend class CpuPlacement;
   // True if it used the processor in the last `usec` microseconds, or is believed to go on.
-  bool burns(double usec);
+  bool is_cpu_bound(double usec);
   void keep_on(std::vector<std::size_t> places);  // in CpuPlacement::cpus_
   void release();
   void confine(const std::vector<int>& cpus);
