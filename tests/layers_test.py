@@ -15,6 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 SHARED = ["base", "model", "wire"]
+# The system call filter of processes that read hostile bytes without the session's jail.
+SEAL = ["seal"]
 # Linked only into their own programs. `init` is pid 1 of a session: a program of one file.
 PRIVILEGED = ["jail", "keeper", "zygote"]
 FRONT = ["store", "backend", "display", "packages", "session", "provision", "service", "api", "app"]
@@ -31,6 +33,7 @@ TESTING = ["testing"]
 # layer -> the layers it may include, besides itself
 ALLOWED = {
     **{layer: set(SHARED[:i]) for i, layer in enumerate(SHARED)},
+    **{layer: {"base"} for layer in SEAL},
     **{layer: set(SHARED + PRIVILEGED[:i]) for i, layer in enumerate(PRIVILEGED)},
     **{layer: set(SHARED + FRONT[:i]) for i, layer in enumerate(FRONT)},
     **{layer: set(SHARED) for layer in HELPERS},
@@ -39,6 +42,8 @@ ALLOWED = {
     **{layer: set(SHARED + FRONT) for layer in TESTING},
 }
 
+for sealed in ("encoder", *PROXY, *GATEWAY, "keeper"):  # the keeper: its file servers
+    ALLOWED[sealed] |= set(SEAL)
 # A protocol knows the door and what it shows, and nothing of how it is done.
 ALLOWED["api"] -= {"backend", "wire", "store"}
 # Folders of these layers are adapters: each knows its layer, none knows another.
@@ -139,7 +144,7 @@ TLS = {"libssl", "libcrypto"}
 BOOST_JSON = {"libboost_json", "libboost_container"}
 PROGRAMS = {
     "vitrine-front": (
-        [*PRIVILEGED, *PROXY, *HELPERS, *GATEWAY, *TESTING],
+        [*PRIVILEGED, *SEAL, *PROXY, *HELPERS, *GATEWAY, *TESTING],
         RUNTIME | BOOST_JSON | PICTURES | {"libsqlite3"},
     ),
     "vitrine-keeper": (

@@ -60,7 +60,7 @@ int run() {
       "localhost");  // loads the resolver's libraries while the seal does not forbid it
   Result<Resolver> resolver = Resolver::start(system_lookup, kResolvers);
   if (!resolver) return 1;
-  if (!seal()) return 1;
+  if (!seal_proxy()) return 1;
   Fd line(kLine);
   const std::string started = wire::encode_egress(wire::ProxyStarted{setup->starts});
   if (!send_packet(line.get(), started, {}, Wait::dont)) return 1;

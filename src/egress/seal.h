@@ -8,6 +8,6 @@
 namespace vitrine::egress {
 
 // Applies to all threads, for good. The process must exit after any failure.
-Status seal();
+Status seal_proxy();
 
 }  // namespace vitrine::egress

@@ -80,7 +80,7 @@ std::optional<Recorder::End> Recorder::prepare() {
   if (!timer) return refuse(timer.error());
   timer_ = std::move(*timer);
   movie_ = std::move(*movie);
-  if (Status sealed = seal(wish_.max_bytes + kFileSlack); !sealed) {
+  if (Status sealed = seal_encoder(wish_.max_bytes + kFileSlack); !sealed) {
     movie_.reset();
     return refuse(sealed.error());
   }

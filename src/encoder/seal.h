@@ -14,6 +14,6 @@ Status close_others();
 // Gives up, for good: new privileges; memory, file size and descriptors beyond their limits; normal
 // priority; and, by a system call filter, all calls except reading, writing, waiting and memory. It can
 // open, start and connect to nothing, and map no executable memory. Any step that fails is an error.
-Status seal(std::uint64_t max_file_bytes);
+Status seal_encoder(std::uint64_t max_file_bytes);
 
 }  // namespace vitrine::encoder

@@ -71,7 +71,7 @@ Status serve() {
       Gateway::make(io, std::move(control), std::move(start->listener), start->certificates);
   if (!gateway) return fail(gateway.error());
   (*gateway)->warm_resolver();
-  if (Status sealed = seal(); !sealed) return fail(sealed.error());
+  if (Status sealed = seal_gateway(); !sealed) return fail(sealed.error());
   if (Status sent = send_packet(front.get(), wire::gateway::encode_reply(wire::gateway::Started{}),
                                 {}, Wait::dont);
       !sent)

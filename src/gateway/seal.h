@@ -8,6 +8,6 @@
 namespace vitrine::gateway {
 
 // Applies to all threads, for good. The process must exit after any failure.
-Status seal();
+Status seal_gateway();
 
 }  // namespace vitrine::gateway

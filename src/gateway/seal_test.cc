@@ -29,7 +29,7 @@ constexpr int kNotSealed = 99;
 // What `act` returned in a process that was sealed before. It makes system calls and nothing else.
 int sealed(int (*act)()) {
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(seal() ? act() : kNotSealed);
+  if (child == 0) ::_exit(seal_gateway() ? act() : kNotSealed);
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

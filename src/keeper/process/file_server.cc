@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -16,6 +17,7 @@
 
 #include "base/packet.h"
 #include "keeper/process/files.h"
+#include "seal/seal.h"
 #include "wire/codec.h"
 
 namespace vitrine::keeper {
@@ -27,6 +29,15 @@ constexpr std::chrono::milliseconds kSlice{
 constexpr std::uint32_t kNumber = 1;  // one request at a time: nothing to tell apart
 constexpr int kSocket = 3;
 constexpr int kNice = 5;  // executions come first
+
+// What the verbs of keeper/process/files.h need.
+constexpr int kCalls[] = {
+    SCMP_SYS(openat),   SCMP_SYS(openat2),  SCMP_SYS(getdents64), SCMP_SYS(newfstatat),
+    SCMP_SYS(mkdirat),  SCMP_SYS(unlinkat), SCMP_SYS(linkat),     SCMP_SYS(renameat),
+    SCMP_SYS(setfsuid), SCMP_SYS(setfsgid), SCMP_SYS(geteuid),    SCMP_SYS(getegid),
+    SCMP_SYS(fcntl),    SCMP_SYS(lseek),
+};
+constexpr seal::Limit kLimits[] = {{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 0}};
 
 struct Answer {
   FileReply reply;
@@ -154,6 +165,7 @@ void run_file_server(int socket) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   (void)::setpriority(PRIO_PROCESS, 0, kNice);
   if (!keep_one_descriptor(socket) || !drop_privileges()) ::_exit(125);
+  if (!seal::apply({.calls = kCalls, .limits = kLimits})) ::_exit(125);
   serve(kSocket);
 }
 

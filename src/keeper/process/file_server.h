@@ -3,7 +3,8 @@
 // keeper, one request at a time.
 //
 // Descriptors of a request: the home, then, of CommitFile, the file. Of a reply: the file that was opened.
-// Privileges: of root's it keeps the right to take on a session's file ids, and nothing else.
+// Privileges: of root's it keeps the right to take on a session's file ids, and nothing else; a system call
+//             filter leaves it what the verbs need (seal/seal.h).
 // Lifetime:   until the keeper closes the socket.
 // Trust:      the server trusts the keeper. The keeper decodes replies as it decodes any peer's.
 #pragma once
