@@ -25,11 +25,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from burst import Burst
 from openenv.core import GenericEnvClient
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILD = Path(os.environ.get("VITRINE_BUILD", ROOT / "build" / "release")).resolve()
+PARTS = ("episodes", "steps", "alive", "burst")
+BURST = 512
 CODE = {"code": "x = 1\nprint(x + 1)"}
 
 
@@ -171,6 +174,18 @@ async def crowd(url: str, pid: int, count: int, rounds: int) -> dict[str, float]
     }
 
 
+def bursts(port: int, rounds: int) -> dict[str, float]:
+    """Seconds until so many new environments are reset, and of further resets of the same."""
+    first, following = [], []
+    for _ in range(rounds):
+        burst = Burst(port)
+        first.append(burst.open(BURST))
+        following += [burst.reset() for _ in range(2)]
+        burst.close()
+        time.sleep(2)  # until the server has ended them
+    return {"first_s": statistics.median(first), "next_s": statistics.median(following)}
+
+
 def raise_descriptors(wanted: int) -> None:
     """Of this process, which holds a socket per environment; the servers inherit it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -185,7 +200,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="the numbers as JSON too")
     parser.add_argument("--clients", metavar="N,N", help="crowds that step at once [1,8,64,512]")
     parser.add_argument("--environments", type=int, metavar="N", help="alive at once [1000]")
-    parser.add_argument("--only", choices=("episodes", "steps", "alive"), help="one part")
+    parser.add_argument("--only", choices=PARTS, help="one part")
     options = parser.parse_args()
     rounds, count = (2, 30) if options.quick else (5, 100)
     seconds = 1.5 if options.quick else 5.0
@@ -193,8 +208,8 @@ def main() -> None:
     crowds = (1, 8, 64) if options.quick else (1, 8, 64, 512)
     if options.clients:
         crowds = tuple(int(one) for one in options.clients.split(","))
-    parts = {options.only} if options.only else {"episodes", "steps", "alive"}
-    largest = max(many, *crowds)
+    parts = {options.only} if options.only else set(PARTS)
+    largest = max(many, BURST, *crowds)
     raise_descriptors(largest + 256)
     numbers: dict[str, Any] = {"build": BUILD.name, "cores": os.cpu_count()}
 
@@ -246,6 +261,13 @@ def main() -> None:
                 f"{many} environments alive: step p50 {found['p50_ms']:.2f} ms, "
                 f"p99 {found['p99_ms']:.2f} ms, {found['mib_each']:.2f} MiB each, "
                 f"opened {found['opened_per_s']:.0f} /s"
+            )
+        if "burst" in parts:
+            found = bursts(ports[0], 2 if options.quick else 5)
+            numbers[f"vitrine_burst_{BURST}"] = found
+            print(
+                f"{BURST} environments at once: connected and reset in {found['first_s']:.2f} s, "
+                f"reset again in {found['next_s']:.2f} s (medians)"
             )
     if options.json:
         options.json.write_text(json.dumps(numbers, indent=1) + "\n")
