@@ -18,7 +18,7 @@ inline constexpr std::uint8_t kVariants = 3;
 
 enum class Lifetime : std::uint8_t {
   session = 0,
-  one_shot = 1,  // one execution: its shell may be recycled for the next one-shot
+  one_shot = 1,  // one execution, or one episode: its shell may be recycled for the next
   service = 2,   // the server's own, such as an installation: in no list, outside the capacity
 };
 

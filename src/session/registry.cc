@@ -72,8 +72,9 @@ std::optional<Error> Registry::refuses(const SessionSpec& spec) {
 
 // What one identity's code ran in is not given to another's, even emptied.
 Lifetime Registry::lifetime_at_keeper(const SessionSpec& spec) const {
-  const bool foreign = spec.lifetime == Lifetime::one_shot && spec.owner != recycling_owner_;
-  return foreign ? Lifetime::session : spec.lifetime;
+  if (spec.lifetime == Lifetime::service) return spec.lifetime;
+  const bool is_short = spec.lifetime == Lifetime::one_shot || spec.is_episode;
+  return is_short && spec.owner == recycling_owner_ ? Lifetime::one_shot : Lifetime::session;
 }
 
 Status Registry::check(const SessionSpec& spec, Capabilities needs) const {

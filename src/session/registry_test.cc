@@ -59,6 +59,21 @@ TEST_F(RegistryTest, ShowsNobodyAOneShot) {
   EXPECT_EQ(registry.count(), 1u);
 }
 
+TEST_F(RegistryTest, LetsOnlyTheShellsOfOneOwnerBeRecycled) {
+  registry.recycle_for(kAlice.name);
+  const auto lifetime_of = [&](const Identity& owner, bool is_episode) {
+    SessionSpec spec = spec_of(owner);
+    spec.is_episode = is_episode;
+    EXPECT_TRUE(life.create(spec));
+    return front.keeper.asked<wire::Create>().back().lifetime;
+  };
+
+  EXPECT_EQ(lifetime_of(kAlice, true), Lifetime::one_shot);
+  EXPECT_EQ(lifetime_of(kAlice, false), Lifetime::session);
+  EXPECT_EQ(lifetime_of(kBob, true), Lifetime::session);
+  EXPECT_EQ(registry.list(kAlice).size(), 2u);
+}
+
 TEST_F(RegistryTest, PassesTheKeepersRefusalOn) {
   front.keeper.refuse<wire::Create>(Error{Code::unavailable, "no place is free"});
 

@@ -22,6 +22,8 @@ struct SessionSpec {
   std::string owner;  // the identity that made it; "" = anonymous
   Variant variant = Variant::loaded;
   Lifetime lifetime = Lifetime::session;
+  // Its client replaces it again and again: its shell may be recycled for the owner's next, as a one-shot's.
+  bool is_episode = false;
   bool stored = true;  // sessions that are not end with the front, and have no history
   Limits limits;
   std::map<std::string, std::string> env;

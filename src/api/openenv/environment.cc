@@ -95,6 +95,7 @@ Task<Result<SessionRef>> Environment::create() {
   spec.name = "openenv";
   spec.owner = owner_;
   spec.stored = false;  // its client leaves with the front, or finds a new one
+  spec.is_episode = true;
   spec.limits.output_bytes = kOutput;
   spec.seed = wishes_.seed;
   spec.policy = wishes_.policy.value_or(operations_.default_policy());
