@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shutil
-import sys
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from . import (
     finish,
     fonts,
     inside,
+    interpreter,
     keymap,
     manifest,
     packages,
@@ -22,9 +23,11 @@ from . import (
     skeleton,
     wheels,
 )
+from .apt import Apt
 from .progress import BuildError, Progress
+from .release import Release, Target
 
-STEPS = 9
+STEPS = 10
 NEEDED_BYTES = 1536 << 20
 
 
@@ -42,13 +45,12 @@ def python_of(chosen: list[closure.Package]) -> tuple[str, str]:
     return short[0], full[0]
 
 
-def require_same_python(python: str) -> None:
-    """The .pyc files are written by the interpreter that runs this."""
-    running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if python != running:
+def require_release_python(python: str, release: Release) -> None:
+    """The extension and the bytecode are made for the Python that the table names."""
+    if python != release.python:
         raise BuildError(
-            f"this runs in Python {running}, the release's own is {python}",
-            f"see that {wheels.HOST_PYTHON} is the distribution's, and run image/build with it",
+            f"release {release.name} has Python {python}, expected {release.python}",
+            "correct RELEASES in image/builder/release.py, or name another mirror",
         )
 
 
@@ -61,41 +63,76 @@ def require_space(folder: Path) -> None:
         )
 
 
-def build(image_dir: Path, out: Path, host: recipe.Host, quiet: bool) -> None:
+@dataclass(frozen=True)
+class Order:
+    """What is to be made, and from where."""
+
+    image_dir: Path  # the recipe
+    release: Release
+    target: Target
+    apt: Apt
+    update: bool  # fetch the package lists, however new they are
+
+
+def python_dir(image_dir: Path, release: Release) -> Path:
+    return image_dir.parent / "build/python" / release.python
+
+
+def make_interpreter(order: Order) -> Path:
+    out = python_dir(order.image_dir, order.release)
+    if not interpreter.is_made(out, order.target):
+        with order.apt.locked():
+            order.apt.refresh(now=False)
+            debs = cache_dir() / "debs"
+            interpreter.make(order.apt, order.release, order.target, debs, out)
+    return out
+
+
+def build(order: Order, out: Path, quiet: bool) -> None:
     """Makes the image at `out`; the caller holds `place.only_build_of(out)`."""
     partial = place.partial_of(out)
     os.umask(0o022)
     require_space(out.parent)
     try:
-        _build(image_dir, partial, host, Progress(STEPS, quiet))
+        _build(order, partial, Progress(STEPS, quiet))
         place.put_in_place(partial, out)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _build(image_dir: Path, partial: Path, host: recipe.Host, progress: Progress) -> None:
+def _build(order: Order, partial: Path, progress: Progress) -> None:
     root = partial / "root"
     cache = cache_dir()
-    lock_path = image_dir / "wheels.lock"
+    lock_path = order.image_dir / "wheels.lock"
     lock = wheels.read_lock(lock_path)
-    uv = wheels.find_uv(image_dir.parent)
-    recipe_now = recipe.recipe_hash(image_dir, host)
+    uv = wheels.find_uv(order.image_dir.parent)
+    recipe_now = recipe.recipe_hash(order.image_dir, order.target)
+    apt = order.apt
 
-    with progress.step("resolve packages") as step:
-        listed = closure.parse_list((image_dir / "packages.txt").read_text())
-        chosen = packages.resolve(listed)
-        python, python_full = python_of(chosen)
-        wheels.require_python(lock, python)
-        require_same_python(python)
-        step.result = f"{len(chosen)} packages, Python {python_full}"
+    with apt.locked():
+        with progress.step("read package lists") as step:
+            note = apt.refresh(order.update)
+            step.result = f"{order.release.name}, {_age(apt.age())}"
+        if note:
+            progress.note(note)
 
-    with progress.step("fetch packages") as step:
-        fetched = packages.fetch(chosen, cache / "debs")
-        total = sum(package.size for package in chosen)
-        step.result = f"{_mib(fetched)} fetched, {_mib(total - fetched)} cached"
+        with progress.step("resolve packages") as step:
+            listed = closure.parse_list((order.image_dir / "packages.txt").read_text())
+            chosen = packages.resolve(apt, listed)
+            python, python_full = python_of(chosen)
+            wheels.require_python(lock, python)
+            require_release_python(python, order.release)
+            step.result = f"{len(chosen)} packages, Python {python_full}"
+
+        with progress.step("fetch packages") as step:
+            fetched = packages.fetch(apt, chosen, cache / "debs")
+            total = sum(package.size for package in chosen)
+            step.result = f"{_mib(fetched)} fetched, {_mib(total - fetched)} cached"
+
+    make_interpreter(order)
 
     with progress.step("unpack packages") as step:
-        skeleton.before_packages(root, host.architecture)
+        skeleton.before_packages(root, order.target.architecture)
         packages.unpack(chosen, cache / "debs", root)
         skeleton.after_packages(root)
         step.result = f"{len(chosen)} packages"
@@ -113,7 +150,9 @@ def _build(image_dir: Path, partial: Path, host: recipe.Host, progress: Progress
         finish.link_libraries(root)
 
     with progress.step("compile Python") as step:
-        compiled, failed = finish.compile_python(root)
+        compiled, failed = finish.compile_python(
+            root, interpreter.command(python_dir(order.image_dir, order.release))
+        )
         step.result = f"{compiled} files" + (f", {failed} not valid Python" if failed else "")
 
     with progress.step("build caches") as step:
@@ -136,8 +175,8 @@ def _build(image_dir: Path, partial: Path, host: recipe.Host, progress: Progress
         made = {
             "format": manifest.FORMAT,
             "recipe": recipe_now,
-            "release": host.release,
-            "architecture": host.architecture,
+            "release": order.target.release,
+            "architecture": order.target.architecture,
             "python": python_full,
             "built_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "packages": {package.name: package.version for package in chosen},
@@ -151,3 +190,7 @@ def _build(image_dir: Path, partial: Path, host: recipe.Host, progress: Progress
 
 def _mib(size: int) -> str:
     return f"{size / 2**20:.0f} MiB"
+
+
+def _age(seconds: float) -> str:
+    return "fetched now" if seconds < 60 else f"fetched {seconds / 3600:.0f} hours ago"

@@ -64,7 +64,7 @@ def choose(wishes: list[Wish], available: set[str]) -> list[str]:
         elif not wish.optional:
             raise BuildError(
                 f"package {' or '.join(wish.names)} is not in this release's lists",
-                "run `apt-get update`; if it is still missing, correct image/packages.txt",
+                "run image/build --force; if it is still missing, correct image/packages.txt",
             )
     return chosen
 
@@ -121,7 +121,7 @@ def reachable(roots: list[str], packages: dict[str, Package], listed: PackageLis
             if not answers and not all(listed.excludes(wanted) for wanted in clause):
                 raise BuildError(
                     f"package {name} needs {' or '.join(clause)}, which apt did not choose",
-                    "run `apt-get update` and try again",
+                    "run image/build --force, which fetches the lists again",
                 )
             waiting.extend(answers)
     return sorted(kept.values(), key=lambda package: package.name)

@@ -5,7 +5,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -55,14 +54,14 @@ def link_libraries(root: Path) -> None:
     shutil.rmtree(root / "var/cache/ldconfig", ignore_errors=True)
 
 
-def _compile_some(files: list[str], root: Path) -> int:
+def _compile_some(files: list[str], root: Path, python: list[str]) -> int:
     """Compiles; returns how many could not be (a package may ship templates named .py).
 
     A program of its own, not a fork of this one: if this is killed it ends by itself and holds no
     lock.
     """
     command = [
-        sys.executable, "-I", "-B", "-m", "compileall", "-q", "-s", str(root), "-p", "/",
+        *python, "-I", "-B", "-m", "compileall", "-q", "-s", str(root), "-p", "/",
         "--invalidation-mode", "unchecked-hash", "-i", "-",
     ]  # fmt: skip
     done = subprocess.run(
@@ -76,11 +75,11 @@ def _compile_some(files: list[str], root: Path) -> int:
     return failed
 
 
-def compile_python(root: Path) -> tuple[int, int]:
+def compile_python(root: Path, python: list[str]) -> tuple[int, int]:
     """Writes a .pyc beside every importable .py; returns (compiled, failed).
 
     Unchecked hashes: the interpreter neither stats nor reads the source, and times do not matter.
-    Must run in an interpreter of the image's version.
+    `python` is the command of an interpreter of the image's version.
     """
     folders = [*sorted((root / "usr/lib").glob("python3*")), root / "usr/local/lib"]
     files = sorted(
@@ -89,7 +88,7 @@ def compile_python(root: Path) -> tuple[int, int]:
     workers = min(os.cpu_count() or 2, 8)
     shares = [files[start::workers] for start in range(workers)]
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        failed = sum(pool.map(_compile_some, shares, [root] * workers))
+        failed = sum(pool.map(lambda share: _compile_some(share, root, python), shares))
     return len(files) - failed, failed
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from .recipe import Host, recipe_hash
+from .recipe import recipe_hash
+from .release import Target
 
 FORMAT = 1
 FIELDS = {
@@ -75,7 +76,7 @@ def census(root: Path) -> Census:
     return found
 
 
-def check(image: Path, image_dir: Path, host: Host) -> Verdict:
+def check(image: Path, image_dir: Path, target: Target) -> Verdict:
     manifest_path = image / "manifest.json"
     root = image / "root"
     if not manifest_path.exists() and not root.exists():
@@ -109,12 +110,12 @@ def check(image: Path, image_dir: Path, host: Host) -> Verdict:
                 State.DAMAGED,
                 f"{field} is {getattr(found, field)}, was {manifest[field]} when built",
             )
-    for field, here in (("release", host.release), ("architecture", host.architecture)):
-        if manifest[field] != here:
+    for field in ("release", "architecture"):
+        if manifest[field] != (wanted := getattr(target, field)):
             return Verdict(
-                State.OUTDATED, f"built for {field} {manifest[field]}, this host is {here}"
+                State.OUTDATED, f"made for {field} {manifest[field]}, wanted is {wanted}"
             )
-    if manifest["recipe"] != (recipe := recipe_hash(image_dir, host)):
+    if manifest["recipe"] != (recipe := recipe_hash(image_dir, target)):
         return Verdict(
             State.OUTDATED,
             f"older than this source: recipe {manifest['recipe'][:12]}, source has {recipe[:12]}",

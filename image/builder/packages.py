@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages of the host's release: asked of apt, fetched by apt, unpacked without running anything.
+"""Packages of a release: asked of apt, fetched by apt, unpacked without running anything.
 
-Trust: apt checks the lists' signatures; every .deb is checked again against the hash in the lists,
-also when it comes from our cache.
+Trust: every .deb is checked against the hash in the signed lists, also one from our cache.
 """
 
 import fcntl
@@ -14,18 +13,9 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from .apt import Apt
 from .closure import Package, PackageList, choose, parse_package, reachable
 from .progress import BuildError
-
-# The host's own packages do not count, and apt's caches are left alone.
-APT_OPTIONS = [
-    "-o", "Dir::State::status=/dev/null",
-    "-o", "Dir::State::extended_states=/dev/null",
-    "-o", "Dir::Cache::pkgcache=",
-    "-o", "Dir::Cache::srcpkgcache=",
-    "-o", "APT::Install-Recommends=false",
-    "-o", "APT::Install-Suggests=false",
-]  # fmt: skip
 
 # Never useful inside a session. Licences (usr/share/doc/*/copyright) stay.
 NOT_UNPACKED = [
@@ -53,37 +43,36 @@ NOT_UNPACKED = [
 ]
 
 
-def _apt(arguments: list[str], cwd: Path | None = None) -> str:
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
-    try:
-        done = subprocess.run(
-            arguments, capture_output=True, text=True, env=environment, cwd=cwd, check=False
-        )
-    except FileNotFoundError as error:
-        raise BuildError(f"{arguments[0]} is missing", "install the package apt") from error
-    if done.returncode:
-        last_words = "\n    ".join(done.stderr.strip().splitlines()[-6:])
-        raise BuildError(
-            f"{' '.join(arguments[:1] + arguments[-3:])} failed:\n    {last_words}",
-            "run `apt-get update` and see that the package sources can be reached",
-        )
-    return done.stdout
-
-
-def resolve(listed: PackageList) -> list[Package]:
+def resolve(apt: Apt, listed: PackageList) -> list[Package]:
     """The whole set, in order of name."""
-    available = set(_apt(["apt-cache", *APT_OPTIONS, "pkgnames"]).split())
-    if not available:
-        raise BuildError("apt has no package lists", "run `apt-get update` as root")
+    available = set(apt.run("apt-cache", "pkgnames").split())
     roots = choose(listed.wishes, available)
-    plan = _apt(["apt-get", *APT_OPTIONS, "--simulate", "install", *roots])
+    plan = apt.run("apt-get", "--simulate", "install", *roots)
     chosen = re.findall(r"^Inst (\S+) \((\S+)", plan, flags=re.MULTILINE)
-    exact = [f"{name}={version}" for name, version in chosen]
-    stanzas = _apt(["apt-cache", *APT_OPTIONS, "show", *exact]).split("\n\n")
-    shown = [parse_package(stanza) for stanza in stanzas if stanza.strip()]
-    wanted = {(name.partition(":")[0], version) for name, version in chosen}
-    packages = {p.name: p for p in shown if (p.name, p.version) in wanted and p.sha256}
+    packages = _show(apt, [(name.partition(":")[0], version) for name, version in chosen])
     return reachable(roots, packages, listed)
+
+
+def named(apt: Apt, names: list[str]) -> list[Package]:
+    """Exactly these, without what they depend on."""
+    plan = apt.run("apt-cache", "policy", *names)
+    chosen = re.findall(r"^(\S+):\n.*\n  Candidate: (\S+)$", plan, flags=re.MULTILINE)
+    packages = _show(apt, chosen)
+    missing = [name for name in names if name not in packages]
+    if missing:
+        raise BuildError(
+            f"release {apt.release} has no package {missing[0]}",
+            "name a complete mirror with --mirror",
+        )
+    return [packages[name] for name in names]
+
+
+def _show(apt: Apt, chosen: list[tuple[str, str]]) -> dict[str, Package]:
+    exact = [f"{name}={version}" for name, version in chosen]
+    stanzas = apt.run("apt-cache", "show", *exact).split("\n\n")
+    shown = [parse_package(stanza) for stanza in stanzas if stanza.strip()]
+    wanted = set(chosen)
+    return {p.name: p for p in shown if (p.name, p.version) in wanted and p.sha256}
 
 
 def _is_whole(deb: Path, package: Package) -> bool:
@@ -96,7 +85,7 @@ def _is_whole(deb: Path, package: Package) -> bool:
         return False
 
 
-def fetch(packages: list[Package], cache: Path) -> int:
+def fetch(apt: Apt, packages: list[Package], cache: Path) -> int:
     """Makes every .deb present in `cache`; returns the bytes that had to be downloaded."""
     cache.mkdir(parents=True, exist_ok=True)
     incoming = cache / "incoming"
@@ -107,30 +96,29 @@ def fetch(packages: list[Package], cache: Path) -> int:
             return 0
         shutil.rmtree(incoming, ignore_errors=True)  # of a build that was killed
         incoming.mkdir()
-        _download(missing, incoming)
+        _download(apt, missing, incoming)
         for package in missing:
             (incoming / package.deb).replace(cache / package.deb)
         incoming.rmdir()
     return sum(package.size for package in missing)
 
 
-def _download(packages: list[Package], folder: Path) -> None:
-    # As root apt would switch to a user of its own, who cannot enter a home directory.
-    options = ["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []
+def _download(apt: Apt, packages: list[Package], folder: Path) -> None:
     exact = [f"{package.name}={package.version}" for package in packages]
-    _apt(["apt-get", *APT_OPTIONS, *options, "download", *exact], cwd=folder)
+    apt.run("apt-get", "download", *exact, cwd=folder)
     for package in packages:
         if not _is_whole(folder / package.deb, package):
             raise BuildError(
                 f"package {package.name}: what apt fetched does not match the list's hash",
-                "run `apt-get update` and try again",
+                "run image/build --force, which fetches the lists again",
             )
 
 
-def _unpack_one(deb: Path, root: Path) -> None:
+def _unpack_one(deb: Path, root: Path, only: tuple[str, ...]) -> None:
+    excluded = [f"--exclude={pattern}" for pattern in NOT_UNPACKED]
     tar = ["tar", "--extract", "--file=-", f"--directory={root}", "--no-same-owner",
            "--no-same-permissions", "--keep-directory-symlink", "--delay-directory-restore",
-           *(f"--exclude={pattern}" for pattern in NOT_UNPACKED)]  # fmt: skip
+           *(["--wildcards", *only] if only else excluded)]  # fmt: skip
     with subprocess.Popen(
         ["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as source:
@@ -145,6 +133,7 @@ def _unpack_one(deb: Path, root: Path) -> None:
         )
 
 
-def unpack(packages: list[Package], cache: Path, root: Path) -> None:
+def unpack(packages: list[Package], cache: Path, root: Path, only: tuple[str, ...] = ()) -> None:
+    """All but NOT_UNPACKED, or only the members that these patterns name."""
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as pool:
-        list(pool.map(lambda package: _unpack_one(cache / package.deb, root), packages))
+        list(pool.map(lambda package: _unpack_one(cache / package.deb, root, only), packages))

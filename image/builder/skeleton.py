@@ -80,9 +80,14 @@ def before_packages(root: Path, architecture: str) -> None:
     root.mkdir(parents=True)
     for name in DIRECTORIES:
         (root / name).mkdir(parents=True, exist_ok=True)
+    merge_usr(root, architecture)
+
+
+def merge_usr(root: Path, architecture: str) -> None:
+    root.mkdir(parents=True, exist_ok=True)
     merged = ["bin", "sbin", "lib"] + (["lib64"] if architecture == "amd64" else [])
     for name in merged:
-        (root / "usr" / name).mkdir(exist_ok=True)
+        (root / "usr" / name).mkdir(parents=True, exist_ok=True)
         (root / name).symlink_to(f"usr/{name}")
 
 

@@ -47,7 +47,7 @@ class TheList(unittest.TestCase):
         with self.assertRaisesRegex(BuildError, "package new or old") as caught:
             choose([Wish(("new", "old"))], {"bash"})
 
-        self.assertIn("apt-get update", caught.exception.remedy)
+        self.assertIn("image/packages.txt", caught.exception.remedy)
 
     def test_of_this_source_wants_nothing_it_excludes(self) -> None:
         listed = parse_list(PACKAGES_TXT.read_text())

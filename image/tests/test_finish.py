@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import marshal
 import os
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -21,7 +22,7 @@ class Finish(unittest.TestCase):
         (self.site / "good.py").write_text("def f(): pass\n")
         (self.site / "bad.py").write_text("{{ template }} =\n")
 
-        self.assertEqual(finish.compile_python(self.root), (1, 1))
+        self.assertEqual(finish.compile_python(self.root, [sys.executable]), (1, 1))
 
         (compiled,) = self.site.glob("__pycache__/*.pyc")
         data = compiled.read_bytes()

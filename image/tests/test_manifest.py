@@ -6,10 +6,11 @@ import unittest
 from pathlib import Path
 
 from builder.manifest import FORMAT, KEY_FILES, SERVER_DIR, State, census, check
-from builder.recipe import Host, recipe_hash
+from builder.recipe import recipe_hash
+from builder.release import Target
 
 IMAGE_DIR = Path(__file__).parents[1]
-HOST = Host("debian-12", "amd64")
+TARGET = Target("bookworm", "amd64")
 DIRECTORIES = ("proc", "dev/shm", "dev/pts", "tmp", "home/sandbox", "run", SERVER_DIR)
 
 
@@ -33,14 +34,14 @@ class Check(unittest.TestCase):
     def write(self, **changes: object) -> None:
         counted = census(self.root)
         manifest = {
-            "format": FORMAT, "recipe": recipe_hash(IMAGE_DIR, HOST), "release": HOST.release,
-            "architecture": HOST.architecture, "python": "3.11.2", "built_at": "", "packages": {},
+            "format": FORMAT, "recipe": recipe_hash(IMAGE_DIR, TARGET), "release": TARGET.release,
+            "architecture": TARGET.architecture, "python": "3.11.2", "built_at": "", "packages": {},
             "wheels": {}, "size_bytes": counted.size_bytes, "files": counted.files,
         }  # fmt: skip
         (self.image / "manifest.json").write_text(json.dumps(manifest | changes))
 
     def expect(self, state: State, reason: str) -> None:
-        verdict = check(self.image, IMAGE_DIR, HOST)
+        verdict = check(self.image, IMAGE_DIR, TARGET)
         self.assertEqual(verdict.state, state, verdict.reason)
         self.assertIn(reason, verdict.reason)
 
@@ -90,7 +91,7 @@ class Check(unittest.TestCase):
     def test_says_how_it_is_outdated(self) -> None:
         for changes, reason in (
             ({"recipe": "0" * 64}, "older than this source"),
-            ({"release": "debian-11"}, "release debian-11"),
+            ({"release": "trixie"}, "made for release trixie, wanted is bookworm"),
             ({"architecture": "arm64"}, "architecture arm64"),
             ({"format": 0}, "format 0"),
         ):
