@@ -58,6 +58,7 @@ PyObject* serve(PyObject*, PyObject* args) {
   const int signals = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (vitrine::zygote::settle_memory != nullptr) vitrine::zygote::settle_memory();
   tell(0, RawReply::Kind::warm, "", 0);
+  PyOS_BeforeFork();  // once: the locks it takes are released in each child
   for (;;) {
     pollfd polled[2] = {{driver, POLLIN, 0}, {signals, POLLIN, 0}};
     ::poll(polled, 2, -1);

@@ -28,10 +28,12 @@ def collect() -> Callable[[], None]:
         after_in_parent: Callable[[], object] | None = None,
         after_in_child: Callable[[], object] | None = None,
     ) -> None:
+        # Both only for forks of user code: a lock that the first takes is released by a hook in the
+        # child.
         if before is not None:
-            register(before=before)
+            register(before=_unless_worker(before))
         if after_in_parent is not None:
-            register(after_in_parent=after_in_parent)
+            register(after_in_parent=_unless_worker(after_in_parent))
         if after_in_child is not None:
             _hooks.append(after_in_child)
 
@@ -41,6 +43,14 @@ def collect() -> Callable[[], None]:
     register(after_in_child=_run)
     os.register_at_fork = keep
     return end
+
+
+def _unless_worker(hook: Callable[[], object]) -> Callable[[], None]:
+    def run() -> None:
+        if not _makes_worker:
+            hook()
+
+    return run
 
 
 def _run() -> None:

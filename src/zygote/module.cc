@@ -66,8 +66,10 @@ PyObject* py_serve_forks(PyObject*, PyObject* args) {
   int zygote_fd = -1;
   int worker_fd = -1;
   if (PyArg_ParseTuple(args, "iii", &control, &zygote_fd, &worker_fd) == 0) return nullptr;
-  set_python_version(std::to_string(PY_MAJOR_VERSION) + "." + std::to_string(PY_MINOR_VERSION) +
-                     "." + std::to_string(PY_MICRO_VERSION));
+  // Of the interpreter that runs, not of the headers: they may be of another patch release.
+  set_python_version(std::to_string(Py_Version >> 24) + "." +
+                     std::to_string((Py_Version >> 16) & 0xff) + "." +
+                     std::to_string((Py_Version >> 8) & 0xff));
   // Never freed: every worker installs it right after its fork.
   static std::vector<sock_filter> worker_filter;
   Result<std::vector<sock_filter>> zygote_filter = read_filter(zygote_fd);
@@ -77,8 +79,12 @@ PyObject* py_serve_forks(PyObject*, PyObject* args) {
   worker_filter = std::move(*read);
   ::pthread_atfork(nullptr, nullptr, leave_socket_in_child);
 
+  PyOS_BeforeFork();  // takes the interpreter's locks, which every child releases
   Result<Forked> forked = serve_forks(control, *zygote_filter, worker_filter);
-  if (!forked) return raise(forked.error());
+  if (!forked) {
+    PyOS_AfterFork_Parent();
+    return raise(forked.error());
+  }
   PyOS_AfterFork_Child();
   worker_pid = ::getpid();
   channel = std::make_unique<Channel>(jail::kSessionSocket);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "zygote/signals.h"
 
+#include <fcntl.h>
 #include <semaphore.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -19,11 +22,6 @@
 
 #include "wire/frame.h"
 #include "wire/signals.h"
-
-// Part of every CPython's own fault handler, but not of its public headers.
-extern "C" __attribute__((weak)) const char* _Py_DumpTracebackThreads(int fd,
-                                                                      PyInterpreterState* interp,
-                                                                      PyThreadState* current);
 
 namespace vitrine::zygote {
 
@@ -42,7 +40,8 @@ timer_t kicker{};
 bool has_kicker = false;
 int session_socket = -1;
 pid_t worker_pid = -1;
-PyInterpreterState* interpreter = nullptr;
+void (*dump_threads)(int) = nullptr;  // Python's fault handler, as registered for the stack signal
+int dump_file = -1;                   // the descriptor that it writes to; not open otherwise
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -79,12 +78,16 @@ std::size_t keep_user_lines(char* text, std::size_t size) {
 }
 
 void send_stack() {
-  if (_Py_DumpTracebackThreads == nullptr) return;
+  if (dump_threads == nullptr || ::fcntl(dump_file, F_GETFD) >= 0) return;
   const int file = static_cast<int>(::syscall(SYS_memfd_create, "stack", MFD_CLOEXEC));
   if (file < 0) return;
-  _Py_DumpTracebackThreads(file, interpreter, nullptr);
   static char text[32 * 1024];
-  const ssize_t got = ::pread(file, text, sizeof text, 0);
+  ssize_t got = 0;
+  if (::dup3(file, dump_file, O_CLOEXEC) >= 0) {
+    dump_threads(wire::stack_signal());
+    ::close(dump_file);
+    got = ::pread(file, text, sizeof text, 0);
+  }
   ::close(file);
   if (got <= 0) return;
   const std::size_t size = keep_user_lines(text, static_cast<std::size_t>(got));
@@ -166,12 +169,36 @@ void install(int signal, void (*handler)(int, siginfo_t*, void*), int flags = 0)
   ::sigaction(signal, &action, nullptr);
 }
 
+// CPython exports no function that writes the stacks of all threads in a signal handler. Its module
+// faulthandler has one: registered for our signal, it can be called, whatever handler we install afterwards.
+// It writes to a descriptor whose number is fixed here: just below our own ones at the top,
+// where nobody gets one by chance.
+void find_dump() {
+  constexpr int kOurDescriptors = 16;  // at the top: the socket, the streams' own duplicates
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < 4 * kOurDescriptors) return;
+  const auto file = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 1 << 20)) - kOurDescriptors;
+  PyObject* module = PyImport_ImportModule("faulthandler");
+  PyObject* done = module == nullptr ? nullptr
+                                     : PyObject_CallMethod(module, "register", "iii",
+                                                           wire::stack_signal(), file, 1);
+  struct sigaction registered {};
+  if (done != nullptr && ::sigaction(wire::stack_signal(), nullptr, &registered) == 0 &&
+      (registered.sa_flags & SA_SIGINFO) == 0) {
+    dump_threads = registered.sa_handler;
+    dump_file = file;
+  }
+  Py_XDECREF(done);
+  Py_XDECREF(module);
+  PyErr_Clear();
+}
+
 }  // namespace
 
 void install_signals(int socket) {
   session_socket = socket;
   worker_pid = ::getpid();
-  interpreter = PyInterpreterState_Get();
+  find_dump();
   install(wire::stack_signal(), on_stack);
   install(wire::interrupt_signal(), on_interrupt);
   ::sem_init(&loop_ender, 0, 0);
