@@ -71,7 +71,9 @@ class Bench {
     say("starting fork servers and keepers");
     const std::string point = scratch_ + "/root";
     fs::create_directory(point);
-    const ImageRoot root{{options_.layer, options_.runtime, options_.image + "/root"}, point};
+    Result<ImageRoot> found = image_root(options_.layer, options_.runtime, options_.image, point);
+    if (!found) return std::move(found.error());
+    const ImageRoot& root = *found;
     Result<RawFork> raw = RawFork::start(root, "loaded");
     if (!raw) return std::move(raw.error());
     Result<RawFork> raw_bare = RawFork::start(root, "bare");

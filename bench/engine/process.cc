@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <thread>
 
 namespace vitrine::bench {
@@ -84,6 +85,21 @@ int Process::wait() {
   }
   pid_ = -1;
   return status;
+}
+
+Result<ImageRoot> image_root(const std::string& layer, const std::string& runtime,
+                             const std::string& image, const std::string& mount_point) {
+  namespace fs = std::filesystem;
+  std::error_code unreadable;
+  for (const fs::directory_entry& entry : fs::directory_iterator(runtime, unreadable)) {
+    const std::string version = entry.path().filename();
+    if (fs::exists(image + "/root/usr/bin/python" + version))
+      return ImageRoot{{layer + "/" + version, runtime + "/" + version, image + "/root"},
+                       mount_point};
+  }
+  return Error{.code = Code::not_found,
+               .message = "there is no session runtime for the image's Python",
+               .remedy = "build it: ./dev build release"};
 }
 
 Status enter_image(const ImageRoot& root) {

@@ -48,6 +48,10 @@ struct ImageRoot {
 };
 Status enter_image(const ImageRoot& root);
 
+// The image below what is laid over it: of `layer` and `runtime` the folder of the image's Python.
+Result<ImageRoot> image_root(const std::string& layer, const std::string& runtime,
+                             const std::string& image, const std::string& mount_point);
+
 // The environment that a zygote starts with.
 std::vector<std::string> zygote_environment();
 // The same without what tunes the interpreter for forking.

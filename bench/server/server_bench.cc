@@ -141,7 +141,9 @@ class Bench {
     say("starting servers and fork servers");
     const std::string point = scratch_ + "/root";
     fs::create_directory(point);
-    const ImageRoot root{{options_.layer, options_.runtime, options_.image + "/root"}, point};
+    Result<ImageRoot> found = image_root(options_.layer, options_.runtime, options_.image, point);
+    if (!found) return std::move(found.error());
+    const ImageRoot& root = *found;
     Bodies bodies{.root = root};
     if (Status s = open(bodies, root); !s) return s;
     for (std::size_t i = 0; i < options_.rounds; ++i) {

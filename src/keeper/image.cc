@@ -3,10 +3,16 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
 
 namespace vitrine::keeper {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* kMake = "make it with ./dev image, or name another with --image";
 
@@ -67,6 +73,33 @@ Result<Image> open_image(const std::string& directory) {
                  .message = "the runtime image is being replaced",
                  .remedy = "try again when ./dev image is done"};
   return image;
+}
+
+Result<std::string> find_runtime(const std::string& directory, const Image& image) {
+  const std::string version =
+      image.python.substr(0, image.python.find('.', image.python.find('.') + 1));
+  std::string layer = directory + "/" + version;
+  bool whole = true;
+  for (const char* part : {"_vitrine.so", "vitrine_runtime/boot.py"})
+    whole = whole && ::access((layer + "/usr/lib/vitrine/" + part).c_str(), F_OK) == 0;
+  if (whole) return layer;
+  std::error_code unreadable;
+  std::set<std::string> built;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, unreadable))
+    built.insert(entry.path().filename());
+  if (built.empty() || built.contains(version))
+    return Error{.code = Code::not_found,
+                 .message = "there is no session runtime for Python " + version,
+                 .detail = layer,
+                 .remedy = "build it: ./dev build"};
+  std::string others;
+  for (const std::string& one : built) others += (others.empty() ? "" : ", ") + one;
+  return Error{.code = Code::not_found,
+               .message = "the runtime image has Python " + version +
+                          ", this program was built for Python " + others,
+               .detail = layer,
+               .remedy = "image/python --release " + version +
+                         " && ./dev build, or make an image of another release: ./dev image"};
 }
 
 }  // namespace vitrine::keeper

@@ -62,7 +62,7 @@ constexpr std::array kTexts{
     TextOption{"--image", &Options::image, "DIR",
                "runtime image (default: beside the build, made by ./dev image)"},
     TextOption{"--runtime", &Options::runtime, "DIR",
-               "what is laid over the image (default: beside the program)"},
+               "what is laid over the image, one folder per Python (default: beside the program)"},
     TextOption{"--init", &Options::init, "FILE",
                "the vitrine-init program (default: beside the program)"},
     TextOption{"--egress-program", &Options::egress_program, "FILE",

@@ -13,10 +13,10 @@
 namespace vitrine::keeper {
 
 struct Options {
-  std::string control;           // path of the control socket
-  std::string image;             // directory with root/ and manifest.json
-  std::string runtime;           // directory laid over the image
-  std::string init;              // the vitrine-init program
+  std::string control;  // path of the control socket
+  std::string image;    // directory with root/ and manifest.json
+  std::string runtime;  // directory with what is laid over images, one folder for each Python
+  std::string init;     // the vitrine-init program
   std::string name = "default";  // of this keeper's cgroups: unique per host
   PoolConfig pool;
   std::uint32_t capacity = settings::kCapacity.otherwise;

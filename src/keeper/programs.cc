@@ -49,9 +49,9 @@ Result<Programs> open_programs(const Options& options) {
   Result<Image> image = open_image(options.image);
   if (!image) return std::move(image.error());
   programs.image = std::move(*image);
-  for (const char* part : {"_vitrine.so", "vitrine_runtime/boot.py"})
-    if (!Fd(::open((options.runtime + "/usr/lib/vitrine/" + part).c_str(), O_PATH | O_CLOEXEC)))
-      return Error::from_errno("opening the session runtime").with_remedy("build it: ./dev build");
+  Result<std::string> runtime = find_runtime(options.runtime, programs.image);
+  if (!runtime) return std::move(runtime.error());
+  programs.runtime = std::move(*runtime);
   Result<Fd> init = sealed_program("vitrine-init", options.init);
   if (!init) return std::move(init.error());
   programs.init = std::move(*init);

@@ -14,10 +14,11 @@ namespace vitrine::keeper {
 
 struct Programs {
   Image image;
-  Fd init;     // sealed
-  Fd screen;   // sealed; empty = this build has none: no window list, no input
-  Fd encoder;  // empty = this build has none: no recordings
-  Fd gateway;  // empty = this build has none: no index with credentials
+  std::string runtime;  // directory laid over the image
+  Fd init;              // sealed
+  Fd screen;            // sealed; empty = this build has none: no window list, no input
+  Fd encoder;           // empty = this build has none: no recordings
+  Fd gateway;           // empty = this build has none: no index with credentials
 };
 // Each failure has a remedy.
 Result<Programs> open_programs(const Options& options);

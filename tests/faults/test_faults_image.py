@@ -116,12 +116,19 @@ def test_an_image_that_sessions_may_not_read_is_refused(image: Path) -> None:
 
 
 def test_a_missing_runtime_is_refused(open_path: Path) -> None:
-    refused("--runtime", str(open_path), says="the session runtime")
+    refused("--runtime", str(open_path), says="there is no session runtime")
 
 
 def test_a_runtime_without_its_parts_is_refused(open_path: Path) -> None:
-    (open_path / "usr/lib/vitrine").mkdir(parents=True)
-    refused("--runtime", str(open_path), says="the session runtime")
+    python = json.loads((keepers.IMAGE / "manifest.json").read_text())["python"]
+    version = ".".join(python.split(".")[:2])
+    (open_path / version / "usr/lib/vitrine").mkdir(parents=True)
+    refused("--runtime", str(open_path), says=f"no session runtime for Python {version}")
+
+
+def test_an_image_of_a_python_that_was_not_built_for_is_refused(open_path: Path) -> None:
+    (open_path / "3.99").mkdir()
+    refused("--runtime", str(open_path), says="this program was built for Python 3.99")
 
 
 def test_a_missing_init_is_refused(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ Status check_runtime(const std::string& image, const std::string& runtime) {
       return refused(
           "the image does not hold this program's runtime, and without namespaces nothing can "
           "be laid over it",
-          "copy it there: cp -a RUNTIME/. IMAGE/root/, as packaging/Dockerfile does");
+          "copy it there: cp -a RUNTIME/X.Y/. IMAGE/root/, as packaging/Dockerfile does");
   }
   return ok();
 }

@@ -44,7 +44,7 @@ void ProcessBackend::make_shells(Host& host, const Programs& programs,
     shells_ =
         std::make_unique<FloorShells>(loop_, reaper_,
                                       FloorConfig{.image = programs.image.root,
-                                                  .runtime = options_.runtime,
+                                                  .runtime = programs.runtime,
                                                   .first_user = options_.uid_base + kFloorIds});
     return;
   }
@@ -56,7 +56,7 @@ void ProcessBackend::make_shells(Host& host, const Programs& programs,
       loop_, reaper_, host.tree ? &*host.tree : nullptr,
       BuilderConfig{.ids = ids,
                     .image = programs.image.root,
-                    .runtime = options_.runtime,
+                    .runtime = programs.runtime,
                     .init_program = programs.init.get(),
                     .screen_program = programs.screen.get(),
                     .display_filter = filters.display.get(),
