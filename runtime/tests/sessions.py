@@ -20,22 +20,26 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import image_python
 from fake_native import END, FIELD
 
 HERE = Path(__file__).resolve().parent
-PYTHON = os.environ.get("VITRINE_TEST_PYTHON", "/usr/bin/python3")
 IMAGE = Path(os.environ.get("VITRINE_IMAGE", HERE.parents[1] / "build" / "image")).resolve()
+PYTHON = os.environ.get("VITRINE_TEST_PYTHON") or str(image_python.make(IMAGE))
 PATIENCE = 60.0
 
 
 @cache
 def environment() -> dict[str, str]:
-    """Variables of a Python that has the runtime and the image's packages: the host's Python is the
-    image's, and needs none of its own."""
+    """Variables of the image's Python, or of another that gets its packages, with the runtime."""
     packages = sorted(IMAGE.glob("root/usr/local/lib/python3*/dist-packages"))
     path = ":".join(map(str, [HERE.parent, HERE, *packages]))
     fonts = str(HERE / "matplotlibrc")
-    return dict(os.environ, LC_ALL="C.UTF-8", PYTHONPATH=path, MATPLOTLIBRC=fonts)
+    programs = f"{Path(PYTHON).parent}:{os.environ['PATH']}"
+    own = {} if "VITRINE_TEST_PYTHON" in os.environ else image_python.variables(IMAGE)
+    return dict(
+        os.environ, LC_ALL="C.UTF-8", PATH=programs, PYTHONPATH=path, MATPLOTLIBRC=fonts, **own
+    )
 
 
 @cache
