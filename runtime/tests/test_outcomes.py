@@ -104,6 +104,19 @@ def test_exception_groups_and_notes(session: Session) -> None:
     assert "| TypeError: two" in done.traceback
 
 
+def test_a_newer_grammar_is_named_with_this_python(session: Session) -> None:
+    if python_version() < (3, 12):
+        done = session.run("def first[T](items: list[T]) -> T:\n    return items[0]")
+        assert done.traceback.endswith("needs Python 3.12.\n")
+        done = session.run("d = {'a': 1}\nprint(f'{d['a']}')")
+        assert "This is Python 3.11; " in done.traceback
+    if python_version() < (3, 14):
+        done = session.run("try:\n    pass\nexcept ValueError, TypeError:\n    pass")
+        assert "needs Python 3.14." in done.traceback
+    done = session.run("def f(:\n    pass")
+    assert "This is Python" not in done.traceback
+
+
 def test_hints_of_the_interpreter(session: Session) -> None:
     done = session.run("number = 1\nnumbr")
     assert done.traceback.endswith(

@@ -262,6 +262,19 @@ def test_the_ipython_shim(session: Session) -> None:
     assert done.value == "True"
 
 
+def test_widgets_work_without_ipython(loaded: Session) -> None:
+    done = loaded.run(
+        "import sys, ipywidgets, jedi\nslider = ipywidgets.IntSlider(3)\ndisplay(slider)\n"
+        "out = ipywidgets.Output()\nwith out:\n    print('seen')\n"
+        "out.append_display_data(slider)\n"
+        "sys.modules['IPython'].__spec__.origin, len(out.outputs)"
+    )
+
+    assert "IntSlider(value=3)" in done.results[0].data["text/plain"].decode()
+    assert "seen" in done.stdout
+    assert done.value == "('vitrine', 1)"
+
+
 def test_a_real_ipython_wins(session: Session) -> None:
     session.run(
         "import os, sys, tempfile\nd = tempfile.mkdtemp()\nos.makedirs(d + '/IPython')\n"

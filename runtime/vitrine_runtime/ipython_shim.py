@@ -12,13 +12,14 @@ import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from . import display_objects
+from . import display_objects, mime
 from .display import Display, DisplayHandle
 from .imports import ImportHooks
 from .sealed import __builtins__  # noqa: F401
 
 PACKAGE = "IPython"
-MODULES = ("IPython.display", "IPython.core", "IPython.core.display")
+SHELL = "IPython.core.interactiveshell"  # ipywidgets imports it
+MODULES = ("IPython.display", "IPython.core", "IPython.core.display", SHELL)
 
 
 class ShimFinder:
@@ -44,6 +45,9 @@ class ShimFinder:
             return
         if module.__name__ == "IPython.core":
             return
+        if module.__name__ == SHELL:
+            module.InteractiveShell = InteractiveShell  # type: ignore[attr-defined]
+            return
         for cls in display_objects.CLASSES:
             setattr(module, cls.__name__, cls)
         show = self._display
@@ -51,6 +55,35 @@ class ShimFinder:
         module.update_display = show.update_display  # type: ignore[attr-defined]
         module.clear_output = show.clear_output  # type: ignore[attr-defined]
         module.DisplayHandle = DisplayHandle  # type: ignore[attr-defined]
+
+
+class Formatter:
+    """`display_formatter` of a shell."""
+
+    def format(self, obj: object, **options: object) -> tuple[dict[str, object], dict[str, object]]:
+        bundle, metadata = mime.bundle_of(obj)
+        data = {
+            kind: value.decode() if isinstance(value, bytes) and kind.startswith("text/") else value
+            for kind, value in bundle.items()
+        }
+        return data, dict(metadata)
+
+
+class InteractiveShell:
+    """What packages use of IPython's shell without one: how it would show an object."""
+
+    display_formatter = Formatter()
+    _instance: InteractiveShell | None = None
+
+    @classmethod
+    def instance(cls, *arguments: object, **options: object) -> InteractiveShell:
+        if cls._instance is None:
+            cls._instance = cls()
+        return cls._instance
+
+    @classmethod
+    def initialized(cls) -> bool:
+        return False
 
 
 def _no_shell() -> None:

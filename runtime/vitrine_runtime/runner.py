@@ -7,7 +7,7 @@ from __future__ import annotations
 from _ast import Module
 from typing import NoReturn, Protocol
 
-from . import magics
+from . import magics, newer_grammar
 from .aio import Loop
 from .cell import FUTURES, Cell, build, expression, parse
 from .namespace import Namespace
@@ -114,6 +114,7 @@ class Runner:
             error.filename = filename
             raise
         if plain is None:
+            newer_grammar.explain(problem)
             raise problem
         if self.policy is not None and HOOK in plain:
             self.policy.refuse_magic(source)
