@@ -28,7 +28,7 @@ from .progress import BuildError, Progress
 from .release import Release, Target
 
 STEPS = 10
-NEEDED_BYTES = 1536 << 20
+NEEDED_BYTES = 3072 << 20
 
 
 def cache_dir() -> Path:

@@ -11,7 +11,9 @@ from pathlib import Path
 from .progress import BuildError
 
 # Paths in dist-packages that hold no code anybody imports.
-DEAD_WEIGHT = ("pygame/docs", "pygame/examples")
+DEAD_WEIGHT = (
+    "pygame/docs", "pygame/examples", "pyarrow/include", "pyarrow/src", "plotly/labextension",
+)  # fmt: skip
 
 
 def prune(root: Path, site: Path) -> int:

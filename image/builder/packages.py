@@ -28,6 +28,8 @@ NOT_UNPACKED = [
     "./usr/games",
     "./usr/include",
     "./usr/lib/systemd",
+    "./usr/lib/*/caca/libgl_plugin.so*",  # needs GLUT, which nothing brings
+    "./usr/lib/*/gbm",  # a driver, as those in packages.txt that are left out
     "./usr/share/bash-completion",
     "./usr/share/bug",
     "./usr/share/doc-base",

@@ -44,6 +44,9 @@ ALTERNATIVES = {
     "usr/bin/python": ("python3",),
 }
 
+# The same for libraries, in the directory of their architecture.
+LIBRARY_ALTERNATIVES = {"libblas.so.3": "blas", "liblapack.so.3": "lapack"}
+
 FILES = {
     "etc/passwd": (
         "root:x:0:0:root:/root:/bin/bash\n"
@@ -105,6 +108,11 @@ def after_packages(root: Path) -> None:
         (root / name).symlink_to(target)
     for name, candidates in ALTERNATIVES.items():
         _link_alternative(root / name, candidates)
+    for name, folder in LIBRARY_ALTERNATIVES.items():
+        for library in (root / "usr/lib").glob(f"*/{folder}/{name}"):
+            link = library.parents[1] / name
+            _replace(link)
+            link.symlink_to(f"{folder}/{name}")
     _trust_bundle(root)
 
 

@@ -20,6 +20,8 @@ import numpy, numpy.testing, pandas, pandas.testing, scipy.stats, sklearn.utils.
 import matplotlib.pyplot, matplotlib.testing, seaborn, statsmodels.api, sympy, networkx, PIL.Image
 import RestrictedPython, smolagents, openpyxl, lxml.etree, bs4, yaml, jinja2, tabulate, requests
 import httpx, dateutil, tqdm, rich, pydantic, psutil, pytest, pip, pygame
+import pyarrow.parquet, pyarrow.dataset, plotly.express, cv2, xlsxwriter, docx, pptx, pypdf
+import reportlab.pdfgen.canvas, duckdb, sqlalchemy, nltk, comm, jedi, traitlets
 import tkinter, turtle, ssl, sqlite3, curses, readline, venv, ensurepip, zoneinfo, lzma, bz2, ctypes
 assert ssl.create_default_context().cert_store_stats()["x509_ca"] > 50
 zoneinfo.ZoneInfo("Europe/Rome")
@@ -45,6 +47,10 @@ tar cJf t.txz -C /etc passwd && tar tf t.txz | grep -c passwd
 zip -q z.zip t.txz && unzip -l z.zip | tail -1 | awk '{print $2}'
 ps -e | grep -c sh
 echo '{"a": 3}' | jq .a
+git init -q r && cd r && git -c user.name=a -c user.email=b commit -q --allow-empty -m one
+git log --format=%s
+ffmpeg -v error -f lavfi -i testsrc=d=1 -y t.mp4 && ffprobe -v error -show_entries stream=codec_name \
+  -of csv=p=0 t.mp4
 date -d @0 +%Z
 """
 
@@ -155,7 +161,7 @@ class Inside(unittest.TestCase):
         lines = self.output("sh", "-c", PIPELINE).splitlines()
 
         self.assertEqual(lines[:3], ["one 2", "1", "1"])
-        self.assertEqual(lines[4:], ["3", "UTC"])
+        self.assertEqual(lines[4:], ["3", "one", "h264", "UTC"])
 
     def test_runs_the_x_server(self) -> None:
         done = inside.run(ROOT, ["Xvfb", "-help"])
