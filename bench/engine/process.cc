@@ -143,6 +143,8 @@ std::vector<std::string> plain_environment() {
           "MPLBACKEND=agg",
           "OMP_NUM_THREADS=1",
           "OPENBLAS_NUM_THREADS=1",
+          "ARROW_DEFAULT_MEMORY_POOL=system",
+          "JE_ARROW_MALLOC_CONF=background_thread:false",
           "PYTHONDONTWRITEBYTECODE=1"};
 }
 

@@ -45,6 +45,7 @@ def warm(variant: str, modules: Sequence[str] = (), policy: str = "native") -> N
     here = worker.session()  # before matplotlib: it selects the backend
     if variant == "loaded":
         plotting.preload(here.imports)
+        _require_one_thread("numpy, pandas and matplotlib")
         _touch_frames()
     for name in modules:
         _preload(name)
@@ -65,9 +66,13 @@ def warm(variant: str, modules: Sequence[str] = (), policy: str = "native") -> N
 def _preload(name: str) -> None:
     """A module of the operator's choice, or of a policy. One that cannot be imported is an error;
     so is one that starts threads: they would be missing after the fork, with all they locked."""
+    importlib.import_module(name)
+    _require_one_thread(name)
+
+
+def _require_one_thread(name: str) -> None:
     import ctypes
 
-    importlib.import_module(name)
     # There is no /proc here. This does nothing, and only a process with one thread may ask for it.
     if ctypes.CDLL(None).unshare(CLONE_THREAD) != 0:
         raise RuntimeError(f"importing {name} starts threads: it cannot be preloaded")

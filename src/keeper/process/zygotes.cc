@@ -44,6 +44,10 @@ std::vector<std::string> environment(Variant variant) {
       "MPLBACKEND=module://vitrine_runtime.mpl_backend",
       "OMP_NUM_THREADS=1",
       "OPENBLAS_NUM_THREADS=1",
+      // pandas imports pyarrow: its jemalloc starts a thread, and with its own pools sessions without a
+      // cgroup ran into RLIMIT_DATA.
+      "ARROW_DEFAULT_MEMORY_POOL=system",
+      "JE_ARROW_MALLOC_CONF=background_thread:false",
       "PYTHONDONTWRITEBYTECODE=1",
       // For the interpreter's own start; the library takes them out before Python looks.
       "LD_PRELOAD=/usr/lib/vitrine/_vitrine.so",
