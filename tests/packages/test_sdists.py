@@ -34,7 +34,7 @@ attempt("environment", lambda: open("/proc/1/environ").read())
 attempt("loopback", lambda: connect({port}))
 attempt("proxy", lambda: urllib.request.urlopen("http://127.0.0.1:{port}/", timeout=3).read())
 attempt("mount", lambda: subprocess.check_output(["mount", "-t", "tmpfs", "x", "/mnt"]))
-attempt("image", lambda: open("/usr/lib/python3.11/vs_was_here", "w"))
+attempt("image", lambda: open("/usr/lib/python3/vs_was_here", "w"))
 for _ in range(3):
     subprocess.Popen(["sleep", "{mark}"], start_new_session=True, stdin=-3, stdout=-3, stderr=-3)
 return {{"vs_hostile.py": f"found = {{found!r}}\\n"}}

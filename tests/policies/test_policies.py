@@ -214,9 +214,13 @@ def test_modules_that_run_text_are_refused_by_what_to_use_instead(
         "trace": "time.perf_counter()", "doctest": "assert", "unittest": "assert",
         "unittest.mock": "assert", "pdb": "print()", "bdb": "print()", "code": "cell",
         "codeop": "cell", "runpy": "cell", "rlcompleter": "cell", "pydoc": "__doc__",
-        "distutils.core": "packages", "pipes": "programs", "_xxsubinterpreters": "native",
-        "_testcapi": "native",
+        "_testcapi": "native", "ensurepip": "packages", "webbrowser": "programs",
     }  # fmt: skip
+    if create().value("import sys; sys.version_info < (3, 13)") == "True":
+        instead |= {"distutils.core": "packages", "pipes": "programs"}
+        instead["_xxsubinterpreters"] = "native"
+    else:
+        instead |= {"_interpreters": "native", "_interpqueues": "native"}
     session = create(policy="restricted", imports=list(instead))
 
     for module, hint in instead.items():
