@@ -16,7 +16,7 @@ class Release:
 
 
 RELEASES = (Release("trixie", "3.13"), Release("bookworm", "3.11"))
-DEFAULT = "bookworm"
+DEFAULT = "trixie"
 VARIABLE = "VITRINE_IMAGE_RELEASE"  # for what calls image/build without arguments: ./dev test
 
 
