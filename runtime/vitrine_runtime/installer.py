@@ -122,10 +122,11 @@ def _resolve(job: dict[str, Any]) -> dict[str, Any]:
     _certificates(job)
     image = _image(bool(job.get("environment")))
     (WORK / "wanted.txt").write_text("".join(line + "\n" for line in job["requirements"]))
-    pins = [f"{name}=={version}" for name, version in sorted(image.items())]
-    pins += job.get("pins", [])  # of a layer that the session has already
+    has = dict(pin.split("==", 1) for pin in job.get("pins", []))  # of the session's own layers
+    pins = [f"{name}=={version}" for name, version in sorted((image | has).items())]
     (WORK / "image.txt").write_text("".join(pin + "\n" for pin in pins))
     _offer_image(WHOLE if job.get("allow_sdist") else 0, bool(job.get("environment")))
+    _offer_built(job.get("built", []))
     command = ["pip", "compile", str(WORK / "wanted.txt"), "--generate-hashes", "--no-header",
                "--no-annotate", "--no-emit-index-url", "--no-strip-extras", "--upgrade",
                "--output-file", str(WORK / "pins.txt")]  # fmt: skip
@@ -176,6 +177,22 @@ def _offer_image(whole: int, environment: bool) -> None:
                 entries = item.read_text("entry_points.txt")
                 if entries:
                     wheel.writestr(f"{stem}.dist-info/entry_points.txt", entries)
+
+
+def _offer_built(pins: list[str]) -> None:
+    """What the session had built from source, as wheels that hold nothing: it is there, and an
+    index that has no wheel of it is not asked for one."""
+    import zipfile
+
+    for pin in pins:
+        name, version = pin.split("==", 1)
+        stem = f"{name.replace('-', '_')}-{version}"
+        about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        with zipfile.ZipFile(OFFERS / f"{stem}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{stem}.dist-info/METADATA", about)
+            wheel.writestr(f"{stem}.dist-info/WHEEL", tags)
+            wheel.writestr(f"{stem}.dist-info/RECORD", "")
 
 
 def _belongs(file: str, path: str) -> bool:

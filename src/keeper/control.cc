@@ -221,7 +221,7 @@ void Control::handle(std::uint64_t id, const wire::NumberedRequest& numbered) {
       if (!socket) return control.answer(id, number, wire::Reply(socket.error()));
       control.send(id, wire::encode_reply(number, wire::Done{}), {socket->get()});
     }
-    void operator()(const wire::AddLayer& r) { sessions.add_layer(r, done()); }
+    void operator()(const wire::MountLayers& r) { sessions.mount_layers(r, done()); }
     void operator()(const wire::Info&) { control.answer(id, number, wire::Reply(control.info_())); }
   };
   const Sessions::Opened callback = opened;

@@ -150,7 +150,7 @@ TEST_F(ControlTest, RefusesVerbsOfASessionThatDoesNotExist) {
                                             wire::EndLoop{.session = 9},
                                             wire::OpenDisplay{9},
                                             wire::StartEncoder{9},
-                                            wire::AddLayer{9, std::string(64, 'a')}};
+                                            wire::MountLayers{9, {std::string(64, 'a')}}};
   for (std::uint32_t i = 0; i < requests.size(); ++i) front.send(i + 1, requests[i]);
 
   time.settle();

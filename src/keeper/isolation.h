@@ -22,6 +22,7 @@
 #include "model/geometry.h"
 #include "model/isolation.h"
 #include "model/keeper_info.h"
+#include "model/layer.h"
 #include "model/limits.h"
 #include "model/network.h"
 #include "model/session.h"
@@ -40,7 +41,7 @@ struct SandboxSpec {
   std::optional<Network> network = {};  // none = nothing but its own loopback
   Geometry display = {};
   std::string environment = {};  // model/environment.h; "" = the image alone
-  std::string layer = {};        // model/layer.h; "" = no packages of its own
+  LayerList layers = {};         // of packages, model/layer.h
   Policy policy = Policy::native;
 };
 
@@ -140,7 +141,7 @@ class Sandbox {
   virtual SandboxFiles& files() = 0;
   virtual SandboxDisplay* display() = 0;  // null = it has none
   // Adds packages to those it has. The sandbox must stay with its owner until `done` was called.
-  virtual void mount_layer(const std::string& layer, Done done) = 0;
+  virtual void mount_layers(const LayerList& layers, Done done) = 0;
 };
 
 class Isolation {

@@ -69,8 +69,8 @@ class FakeSandbox final : public Sandbox {
   void usage(Answer<wire::Used> answer) override { answer(wire::Used{.cpu_us = 7}); }
   FakeFiles& files() override { return files_; }
   SandboxDisplay* display() override { return nullptr; }
-  void mount_layer(const std::string& layer, Done done) override {
-    mounting.emplace_back(layer, std::move(done));
+  void mount_layers(const LayerList& layers, Done done) override {
+    mounting.emplace_back(layers, std::move(done));
   }
 
   SandboxSpec spec;
@@ -79,8 +79,8 @@ class FakeSandbox final : public Sandbox {
   std::vector<std::string> calls;
   bool can_freeze = true;
   std::optional<Death> dies_at_end = {};
-  std::deque<Answer<bool>> idle_questions;            // answered by the test
-  std::deque<std::pair<std::string, Done>> mounting;  // also
+  std::deque<Answer<bool>> idle_questions;          // answered by the test
+  std::deque<std::pair<LayerList, Done>> mounting;  // also
 
  private:
   void note(const std::string& what, std::uint64_t execution) {

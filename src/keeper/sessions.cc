@@ -29,7 +29,7 @@ SandboxSpec spec_of(const wire::Create& request) {
           .network = request.network,
           .display = request.display,
           .environment = request.environment,
-          .layer = request.layer,
+          .layers = request.layers,
           .policy = request.policy};
 }
 
@@ -60,7 +60,7 @@ struct Sessions::Session final : SandboxObserver {
   bool announced = false;  // a client was told its number
   Done after_fill = {};    // it is to be ended as soon as it is made
   bool layering = false;   // packages are being added: its sandbox stays
-  Done after_layer = {};   // it is to be ended as soon as they are
+  Done after_layers = {};  // it is to be ended as soon as they are
 };
 
 Sessions::Sessions(Loop& loop, Isolations isolations, std::uint32_t capacity, SessionOwners& owners)
@@ -197,8 +197,8 @@ void Sessions::end(std::uint64_t id, Done done) {
     return;
   }
   if (session->layering) {  // a moment only
-    if (session->after_layer) return done(Error{Code::conflict, "the session is being ended"});
-    session->after_layer = std::move(done);
+    if (session->after_layers) return done(Error{Code::conflict, "the session is being ended"});
+    session->after_layers = std::move(done);
     return;
   }
   stop_deadline(*session);
@@ -346,20 +346,21 @@ void Sessions::open_display(const wire::OpenDisplay& request, Answer<OpenedDispl
   display->open(std::move(opened));
 }
 
-void Sessions::add_layer(const wire::AddLayer& request, Done done) {
+void Sessions::mount_layers(const wire::MountLayers& request, Done done) {
   Result<Session*> session = find_live(request.session);
   if (!session) return done(std::move(session.error()));
   if ((*session)->layering) return done(Error{Code::conflict, "packages are being added already"});
   (*session)->layering = true;
-  (*session)->sandbox->mount_layer(
-      request.layer,
-      [this, id = request.session, layer = request.layer, done = std::move(done)](Status mounted) {
-        Session& here = *sessions_.at(id);
-        here.layering = false;
-        if (mounted) here.spec.layer = layer;
-        done(std::move(mounted));
-        if (here.after_layer) end(id, std::exchange(here.after_layer, {}));
-      });
+  (*session)->sandbox->mount_layers(request.layers,
+                                    [this, id = request.session, layers = request.layers,
+                                     done = std::move(done)](Status mounted) {
+                                      Session& here = *sessions_.at(id);
+                                      here.layering = false;
+                                      if (mounted) here.spec.layers = layers;
+                                      done(std::move(mounted));
+                                      if (here.after_layers)
+                                        end(id, std::exchange(here.after_layers, {}));
+                                    });
 }
 
 Result<SandboxFiles*> Sessions::files(std::uint64_t id) {

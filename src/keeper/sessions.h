@@ -53,7 +53,7 @@ class Sessions {
   void usage(std::uint64_t session, Answer<wire::Used> answer);
   void freeze(const wire::Freeze& request, Done done);
   void open_display(const wire::OpenDisplay& request, Answer<OpenedDisplay> opened);
-  void add_layer(const wire::AddLayer& request, Done done);
+  void mount_layers(const wire::MountLayers& request, Done done);
   // Also of a dead session; good until the next call that changes it.
   Result<SandboxFiles*> files(std::uint64_t session);
   wire::Listed list(std::uint64_t after) const;

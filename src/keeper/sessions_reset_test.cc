@@ -11,14 +11,14 @@ using std::chrono::milliseconds;
 
 TEST_F(SessionsTest, ResetsIntoANewSandboxWithTheSamePackages) {
   const std::uint64_t id = create();
-  sessions.add_layer({.session = id, .layer = "abc"}, [](Status) {});
+  sessions.mount_layers({.session = id, .layers = {"abc", "def"}}, [](Status) {});
   isolation.only().mounting.front().second(ok());
 
   sessions.reset({.session = id, .files = Files::wipe}, kOwner, [](Result<wire::Opened>) {});
 
   EXPECT_EQ(isolation.given_back, 1);
   EXPECT_EQ(isolation.refreshed, 0);
-  EXPECT_EQ(isolation.only().spec.layer, "abc");
+  EXPECT_EQ(isolation.only().spec.layers, (LayerList{"abc", "def"}));
 }
 
 TEST_F(SessionsTest, RefreshesTheSandboxWhereFilesAreKept) {

@@ -83,32 +83,32 @@ TEST_F(SessionsTest, PutsASessionIntoTheIsolationItNames) {
   EXPECT_EQ(isolation.takes, 0);
 }
 
-TEST_F(SessionsTest, HandsTheLayerOfACreationToTheIsolation) {
-  const std::string layer(64, 'a');
+TEST_F(SessionsTest, HandsTheLayersOfACreationToTheIsolation) {
+  const LayerList layers{std::string(64, 'a'), std::string(64, 'b')};
 
-  sessions.create({.layer = layer}, kOwner, [](const auto& opened) { EXPECT_TRUE(opened); });
+  sessions.create({.layers = layers}, kOwner, [](const auto& opened) { EXPECT_TRUE(opened); });
 
-  EXPECT_EQ(isolation.only().spec.layer, layer);
+  EXPECT_EQ(isolation.only().spec.layers, layers);
   EXPECT_TRUE(isolation.only().mounting.empty()) << "it is there before the session is opened";
 }
 
 TEST_F(SessionsTest, HasNoSessionIfItsLayerCannotBeMounted) {
   isolation.fails = true;
 
-  EXPECT_EQ(refusal({.layer = std::string(64, 'a')}), Code::unavailable);
+  EXPECT_EQ(refusal({.layers = {std::string(64, 'a')}}), Code::unavailable);
 
   EXPECT_TRUE(sessions.list(0).sessions.empty());
   EXPECT_EQ(sessions.count(), 0u);
 }
 
-TEST_F(SessionsTest, KeepsTheLayerOfACreationAfterAReset) {
-  const std::string layer(64, 'a');
+TEST_F(SessionsTest, KeepsTheLayersOfACreationAfterAReset) {
+  const LayerList layers{std::string(64, 'a'), std::string(64, 'b')};
   std::uint64_t id = 0;
-  sessions.create({.layer = layer}, kOwner, [&](const auto& opened) { id = opened->session; });
+  sessions.create({.layers = layers}, kOwner, [&](const auto& opened) { id = opened->session; });
 
   sessions.reset({.session = id}, kOwner, [](const auto& opened) { EXPECT_TRUE(opened); });
 
-  EXPECT_EQ(isolation.only().spec.layer, layer);
+  EXPECT_EQ(isolation.only().spec.layers, layers);
 }
 
 TEST_F(SessionsTest, NamesItsIsolationsWithWhatTheyCan) {
@@ -269,7 +269,7 @@ TEST_F(SessionsTest, KeepsASandboxUntilItsPackagesAreMounted) {
   std::optional<Status> added;
   std::optional<Status> ended;
   std::optional<Result<wire::Opened>> reset;
-  sessions.add_layer({.session = id, .layer = "abc"}, keep(added));
+  sessions.mount_layers({.session = id, .layers = {"abc"}}, keep(added));
 
   sessions.reset({.session = id}, kOwner, keep(reset));
   sessions.end(id, keep(ended));

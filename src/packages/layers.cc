@@ -9,8 +9,7 @@
 #include <boost/json.hpp>
 #include <ctime>
 #include <filesystem>
-
-#include "model/layer.h"
+#include <sstream>
 
 namespace vitrine::packages {
 
@@ -80,6 +79,8 @@ void Layers::read_about(const std::string& name) {
   layer.sdist = number("sdist") != 0;
   layer.bytes = number("bytes");
   layer.files = number("files");
+  if (const json::value* python = about->if_contains("python"); python && python->is_string())
+    layer.python = python->as_string();
   if (const json::value* pins = about->if_contains("pins"); pins != nullptr && pins->is_array())
     for (const json::value& pin : pins->as_array())
       if (pin.is_string()) layer.pins.emplace_back(pin.as_string());
@@ -89,6 +90,22 @@ void Layers::read_about(const std::string& name) {
 const Layer* Layers::find(const std::string& id) const {
   const auto found = layers_.find(id);
   return found == layers_.end() ? nullptr : &found->second;
+}
+
+std::vector<Layer> Layers::find_all(const LayerList& ids) const {
+  std::vector<Layer> all;
+  for (const std::string& id : ids)
+    if (const Layer* layer = find(id)) all.push_back(*layer);
+  return all;
+}
+
+std::vector<std::string> Layers::pins_of(const LayerList& ids) const {
+  std::vector<std::string> pins;
+  for (const std::string& id : ids)
+    if (const Layer* layer = find(id))
+      for (const std::string& pin : layer->pins)
+        if (std::ranges::find(pins, pin) == pins.end()) pins.push_back(pin);
+  return pins;
 }
 
 std::vector<Layer> Layers::list() const {
@@ -132,6 +149,7 @@ Result<Layers::Draft> Layers::begin() {
 Status Layers::commit(Draft draft, Layer layer) {
   json::object about{{"shadows", layer.shadows ? 1 : 0},
                      {"sdist", layer.sdist ? 1 : 0},
+                     {"python", layer.python},
                      {"bytes", layer.bytes},
                      {"files", layer.files}};
   json::array& pins = about["pins"].emplace_array();
@@ -166,6 +184,12 @@ Layers::Hold Layers::hold(const std::string& id) {
   return hold;
 }
 
+Layers::Hold Layers::hold(const LayerList& ids) {
+  std::vector<Hold> holds;
+  for (const std::string& id : ids) holds.push_back(hold(id));
+  return std::make_shared<const std::vector<Hold>>(std::move(holds));
+}
+
 Status Layers::remove(const std::string& id) {
   if (!layers_.contains(id)) return Error{Code::not_found, "there is no such layer"};
   layers_.erase(id);
@@ -194,13 +218,21 @@ std::optional<Answer> Layers::recall(const std::string& wish, std::chrono::secon
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0 || ::time(nullptr) - info.st_mtim.tv_sec > age.count())
     return std::nullopt;
-  Result<std::string> id = read_file(AT_FDCWD, file.c_str(), 128);
-  if (!id || (!id->empty() && find(*id) == nullptr)) return std::nullopt;
-  return Answer{*id};
+  Result<std::string> text = read_file(AT_FDCWD, file.c_str(), kMaxLayers * 65);
+  if (!text) return std::nullopt;
+  Answer answer;
+  std::istringstream lines(*text);
+  for (std::string id; std::getline(lines, id);) {
+    if (find(id) == nullptr) return std::nullopt;
+    answer.layers.push_back(std::move(id));
+  }
+  return answer;
 }
 
 void Layers::remember(const std::string& wish, const Answer& answer) {
-  (void)write_whole(path(std::string(kWish) + wish), answer.layer);  // a failure only costs time
+  std::string text;
+  for (const std::string& id : answer.layers) text += id + "\n";
+  (void)write_whole(path(std::string(kWish) + wish), text);  // a failure only costs time
   if (++remembered_ > kMaxRemembered) forget(kMaxRemembered / 2);
 }
 

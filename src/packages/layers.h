@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The package layers on disk: <data>/layers/<id>/ is a tree that sessions mount, <id>.json describes it.
+// A session mounts a list of them, of which each holds only what those before it lack.
 //
 // A layer is built as a draft and renamed last, so that a named layer is complete; open() removes drafts
 // of a front that was killed. `last_used` is the modification time of the .json. Requests are
@@ -20,12 +21,14 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "model/layer.h"
 
 namespace vitrine::packages {
 
 struct Layer {
   std::string id;                 // SHA-256 of the resolved versions
-  std::vector<std::string> pins;  // "polars==1.31.0"
+  std::vector<std::string> pins;  // what it holds: "polars==1.31.0"
+  std::string python = {};        // the version it was made for
   bool shadows =
       false;  // it has other versions than the image: mounted before a bare interpreter only
   bool sdist = false;  // source distributions were allowed
@@ -37,9 +40,9 @@ struct Layer {
 constexpr std::chrono::hours kRemembered{24};  // how long an unpinned name means the same version
 constexpr std::size_t kMaxRemembered = 4096;   // remembered at most
 
-// What a request was resolved to. `layer` "" = the image has everything.
+// What a request was resolved to: all layers of the session. Empty = the image has everything.
 struct Answer {
-  std::string layer;
+  LayerList layers;
 };
 
 class Layers {
@@ -47,6 +50,9 @@ class Layers {
   static Result<Layers> open(const std::string& directory);
 
   const Layer* find(const std::string& id) const;
+  // Of those that exist, in their order.
+  std::vector<Layer> find_all(const LayerList& ids) const;
+  std::vector<std::string> pins_of(const LayerList& ids) const;
   std::vector<Layer> list() const;  // least recently used first
   std::uint64_t bytes() const;
   void touch(const std::string& id);
@@ -67,13 +73,14 @@ class Layers {
   // until that session is in `in_use`.
   using Hold = std::shared_ptr<const void>;
   Hold hold(const std::string& id);
+  Hold hold(const LayerList& ids);
 
   Status remove(const std::string& id);
   // Removes the least recently used layers, except those in `in_use` and those held, until all fit into
   // `budget`. Returns how many were removed.
   std::size_t prune(std::uint64_t budget, const std::set<std::string>& in_use);
 
-  // By the hash of a request; only if it is not older than `age` and its layer exists.
+  // By the hash of a request; only if it is not older than `age` and all its layers exist.
   std::optional<Answer> recall(const std::string& wish, std::chrono::seconds age) const;
   void remember(const std::string& wish, const Answer& answer);
   // Removes what recall() would not return any more, and the oldest beyond `most`.

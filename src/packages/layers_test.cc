@@ -100,25 +100,26 @@ TEST_F(LayersTest, GoInTheOrderOfTheirUseAndNotWhileInUse) {
 TEST_F(LayersTest, AreRememberedByWhatWasAskedFor) {
   Layers layers = open();
   add(layers, 'a', 1);
-  layers.remember("wish", {id('a')});
-  layers.remember("nothing", {""});
+  add(layers, 'b', 1);
+  layers.remember("wish", {{id('a'), id('b')}});
+  layers.remember("nothing", {});
 
-  EXPECT_EQ(layers.recall("wish", std::chrono::hours(1))->layer, id('a'));
-  EXPECT_EQ(layers.recall("nothing", std::chrono::hours(1))->layer, "");
+  EXPECT_EQ(layers.recall("wish", std::chrono::hours(1))->layers, (LayerList{id('a'), id('b')}));
+  EXPECT_EQ(layers.recall("nothing", std::chrono::hours(1))->layers, LayerList{});
   EXPECT_FALSE(layers.recall("other", std::chrono::hours(1)));
   EXPECT_FALSE(layers.recall("wish", std::chrono::seconds(-1))) << "too old";
   ASSERT_TRUE(layers.remove(id('a')));
-  EXPECT_FALSE(layers.recall("wish", std::chrono::hours(1))) << "its layer is gone";
+  EXPECT_FALSE(layers.recall("wish", std::chrono::hours(1))) << "one of its layers is gone";
 }
 
 TEST_F(LayersTest, ForgetWhatWasAskedForWithItsLayerOrWithTime) {
   Layers layers = open();
   add(layers, 'a', 1);
   add(layers, 'b', 1);
-  layers.remember("of-a", {id('a')});
-  layers.remember("of-b", {id('b')});
-  layers.remember("old", {""});
-  layers.remember("new", {""});
+  layers.remember("of-a", {{id('a')}});
+  layers.remember("of-b", {{id('b')}});
+  layers.remember("old", {});
+  layers.remember("new", {});
   const timespec then{::time(nullptr) - 2 * 24 * 3600, 0};
   const timespec times[] = {then, then};
   ASSERT_EQ(::utimensat(AT_FDCWD, (directory_ + "/wish-old").c_str(), times, 0), 0);

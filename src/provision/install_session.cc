@@ -48,7 +48,7 @@ Task<Status> InstallSession::open(Way way) {
   spec.limits.processes = 128;
   spec.limits.exec_time = std::chrono::duration_cast<std::chrono::milliseconds>(config_.time);
   spec.environment = order.environment;
-  if (config_.find_links) spec.layer = kWheels;
+  if (config_.find_links) spec.layers = {std::string(kWheels)};
   std::vector<std::string> hosts = index_.hosts();
   if (way == Way::index && (!hosts.empty() || !pass_.tickets.empty())) {
     const std::set<std::string> own(hosts_.begin(), hosts_.end());

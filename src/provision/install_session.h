@@ -28,7 +28,9 @@ using session::Task;
 
 struct InstallJob {
   std::vector<std::string> requirements = {};
-  std::vector<std::string> pins = {};  // of the layer that the session has
+  LayerList layers = {};                // that the session has, and that stay
+  std::vector<std::string> pins = {};   // of the layers that the session has
+  std::vector<std::string> built = {};  // of those, what was built from source
   bool allow_sdist = false;
   std::string wish = {};  // its key
   std::string environment = {};

@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "packages/copy.h"
 #include "packages/requirements.h"
+#include "provision/layer_plan.h"
 
 namespace vitrine::provision {
 
@@ -31,40 +32,53 @@ Task<Result<Provided>> Installer::install(std::shared_ptr<InstallSession> instal
   if (!found) co_return std::move(found.error());
   json::object resolve = installation->job("resolve");
   resolve["pins"] = to_array(installation->order.pins);
+  resolve["built"] = to_array(installation->order.built);
   Result<json::object> said = co_await installation->ask(std::move(resolve));
   if (!said) co_return std::move(said.error());
-  packages::Layer layer;
+  packages::Layer layer{.id = {}, .pins = {}, .python = inventories_.python()};
   layer.shadows =
       said->contains("shadows") && said->at("shadows").is_bool() && said->at("shadows").as_bool();
-  json::value pins = said->contains("pins") ? said->at("pins") : json::value(nullptr);
-  if (!pins.is_array()) co_return explain("", "the installer's output is invalid");
-  std::string resolved = inventories_.python() + (layer.shadows ? "\nshadows\n" : "\n");
-  for (const json::value& pin : pins.as_array()) {
+  const json::value all = said->contains("pins") ? said->at("pins") : json::value(nullptr);
+  if (!all.is_array()) co_return explain("", "the installer's output is invalid");
+  std::vector<Pin> named;
+  for (const json::value& pin : all.as_array()) {
     if (!is_pin(pin)) co_return explain("", "the installer named no package");
-    const std::string name = text_of(pin.as_object(), "name");
-    if (auto refusal = forbidden(config_, name)) co_return std::move(*refusal);
-    layer.pins.push_back(name + "==" + text_of(pin.as_object(), "version"));
-    resolved += json::serialize(pin) + "\n";
+    const json::object& one = pin.as_object();
+    named.push_back({packages::normalised(text_of(one, "name")), text_of(one, "version")});
+    if (auto refusal = forbidden(config_, named.back().name)) co_return std::move(*refusal);
   }
+  const std::vector<packages::Layer> has = layers_.find_all(installation->order.layers);
+  const LayerPlan plan = plan_layers(has, named);
+  if (!plan.unlisted.empty()) co_return explain("", "the installer left out packages");
   Provided out;
-  if (layer.pins.empty()) co_return out;  // the image has it all
+  out.layers = plan.kept;
+  if (plan.added.empty()) co_return out;  // the image and the session have it all
+  json::array pins;
+  std::string resolved = layer.python + (layer.shadows ? "\nshadows\n" : "\n");
+  for (const std::size_t i : plan.added) {
+    layer.pins.push_back(named[i].text());
+    resolved += json::serialize(all.as_array()[i]) + "\n";
+    pins.push_back(all.as_array()[i]);
+  }
   // Code of packages may have run here, and may have chosen these very words: what it made is for those
   // who asked for the same and for nobody else.
   layer.sdist = installation->order.allow_sdist;
   if (layer.sdist) resolved += "sdist\n" + installation->order.wish + "\n";
   layer.id = sha256_hex(resolved);
-  out.layer = layer.id;
-  out.hold = layers_.hold(layer.id);
+  out.layers.push_back(layer.id);
+  out.hold = layers_.hold(out.layers);
   if (layers_.find(layer.id) != nullptr) co_return out;
   json::object install = installation->job("install");
   install["pins"] = std::move(pins);
   Result<json::object> installed = co_await installation->ask(std::move(install));
   if (!installed) co_return std::move(installed.error());
-  co_return co_await fill_layer(installation, std::move(layer));
+  Status filled = co_await fill_layer(installation, std::move(layer));
+  if (!filled) co_return std::move(filled.error());
+  co_return out;
 }
 
-Task<Result<Provided>> Installer::fill_layer(std::shared_ptr<InstallSession> installation,
-                                             packages::Layer layer) {
+Task<Status> Installer::fill_layer(std::shared_ptr<InstallSession> installation,
+                                   packages::Layer layer) {
   std::shared_ptr<session::Session> session = installation->session();
   if (!session || installation->abandoned) co_return explain("cancelled", "nobody waited for it");
   Result<packages::Layers::Draft> draft = layers_.begin();
@@ -86,19 +100,16 @@ Task<Result<Provided>> Installer::fill_layer(std::shared_ptr<InstallSession> ins
   }
   layer.bytes = copied->bytes;
   layer.files = copied->files;
-  Provided out;
-  out.layer = layer.id;
-  out.hold = layers_.hold(layer.id);
   if (layers_.find(layer.id) != nullptr) {  // another wish came to the same, and was first
     layers_.discard(*draft);
-    co_return out;
+    co_return ok();
   }
   if (Status s = layers_.commit(std::move(*draft), std::move(layer)); !s)
     co_return package_error("disk_full", s.error().message, "make room on the server\'s disk",
                             Code::over_limit);
   ++installations_;
   layers_.prune(config_.budget_bytes, registry_.layers_in_use());
-  co_return out;
+  co_return ok();
 }
 
 }  // namespace vitrine::provision

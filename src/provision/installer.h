@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From requirements to a package layer: uv resolves and unpacks them in a installation whose only way out
-// is the index, and the tree is copied out as data. Whatever fails leaves no part of a layer.
+// From requirements to a package layer: uv resolves and unpacks what the session lacks, in an installation
+// whose only way out is the index, and the tree is copied out as data. Whatever fails leaves no part of a
+// layer.
 //
 // Ownership: one per front. Threading: the front's one thread. It must outlive its callers.
 #pragma once
@@ -32,8 +33,7 @@ class Installer {
   std::uint64_t installations() const { return installations_; }
 
  private:
-  Task<Result<Provided>> fill_layer(std::shared_ptr<InstallSession> installation,
-                                    packages::Layer layer);
+  Task<Status> fill_layer(std::shared_ptr<InstallSession> installation, packages::Layer layer);
 
   session::Registry& registry_;
   backend::KeeperLink& keeper_;

@@ -33,7 +33,7 @@ Task<Result<Provided>> LivePackages::provide_for(std::shared_ptr<session::Sessio
   while (live->adding.contains(session->id)) co_await live->changes.wait();
   live->adding.insert(session->id);
   *turn = std::make_shared<Turn>(live, session->id);
-  wish.layer = session->spec().layer;
+  wish.layers = session->spec().layers;
   wish.environment = session->spec().environment;
   wish.owner = session->spec().owner;
   co_return co_await provisioner_.provide(std::move(wish), std::move(progress));
@@ -91,13 +91,13 @@ Task<void> LivePackages::answer(std::shared_ptr<session::Session> session,
         co_await provided_while_asked(session, execution, asked, std::move(wish), &turn);
     if (!answered) continue;
     Result<Provided> provided = std::move(*answered);
-    if (provided && provided->shadows)
+    if (provided && provided->shadows && !session->spec().layer_first)
       provided = package_error("conflict", "these packages need other versions than the image has",
                                "create a session with them in `packages`");
-    if (provided && !provided->layer.empty() && provided->layer != session->spec().layer) {
-      Status added = co_await registry_.add_layer(session, provided->layer);
+    if (provided && !provided->layers.empty() && provided->layers != session->spec().layers) {
+      Status added = co_await registry_.set_layers(session, provided->layers, provided->packages);
       if (!added) {
-        const Error why = provisioner_.explain_layer(provided->layer, std::move(added.error()));
+        const Error why = provisioner_.explain_layers(provided->layers, std::move(added.error()));
         provided = package_error("install_failed", why.message, "try again");
       }
     }
@@ -106,8 +106,8 @@ Task<void> LivePackages::answer(std::shared_ptr<session::Session> session,
     if (!provided) {
       const Error& why = provided.error();
       reply = {.code = why.reason, .detail = why.message, .remedy = why.remedy};
-    } else if (const packages::Layer* layer = provisioner_.layers().find(provided->layer)) {
-      reply.added = layer->pins;
+    } else {
+      reply.added = provided->added;
     }
     session->answer_packages(*execution, reply);
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packages for sessions that live: asked for by a client, or by the session's own code while it runs.
-// One at a time is added to a session, each beside what it has when its turn comes, so that none covers
-// what another has brought.
+// One at a time is added to a session, each above what it has when its turn comes, so that none is lost.
 //
 // Ownership: one per front. Threading: the front's one thread. It must outlive its callers.
 // Trust:     what code asks for is as hostile as the code.
@@ -29,7 +28,7 @@ class LivePackages {
   LivePackages(const LivePackages&) = delete;
   LivePackages& operator=(const LivePackages&) = delete;
 
-  // The right to add to a session, held until the layer is there: each covers the one before.
+  // The right to add to a session, held until its layers are mounted.
   class Turn;
   // Beside what the session has when its turn comes.
   Task<Result<Provided>> provide_for(std::shared_ptr<session::Session> session, PackageRequest wish,

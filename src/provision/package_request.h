@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client wants to import, and what became of it: plain values between the routes, the
-// provisioner and the installer. A Provided holds its layer, so that nobody removes it meanwhile.
+// provisioner and the installer. A Provided holds its layers, so that nobody removes them meanwhile.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct PackageRequest {
   std::vector<std::string> packages;  // requirement strings
   std::vector<std::string> imports;   // module names
   bool allow_sdist = false;
-  std::string layer = {};        // that the session has already: its versions stay
+  LayerList layers = {};         // that the session has already: their versions stay
   std::string environment = {};  // of the session
   std::string owner = {};        // whose quota an installation counts for
 
@@ -25,9 +25,11 @@ struct PackageRequest {
 void add_imports(const std::vector<std::string>& names, PackageRequest& wish);
 
 struct Provided {
-  std::string layer = {};  // "" = the image has all of it
-  bool shadows = false;    // the layer comes before the image: the session must be a bare one
-  packages::Layers::Hold hold = {};  // keep it until the session has the layer
+  LayerList layers = {};                   // all of the session's; empty = the image has all of it
+  std::vector<std::string> packages = {};  // what they hold, as pins
+  std::vector<std::string> added = {};     // of those, what the session did not have
+  bool shadows = false;  // the layers come before the image: the session must be a bare one
+  packages::Layers::Hold hold = {};  // keep it until the session has the layers
   std::vector<std::string> notes = {};
   std::vector<std::string> modules = {};  // the imports, corrected
 };

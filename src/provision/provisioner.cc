@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/provisioner.h"
 
+#include <algorithm>
 #include <boost/algorithm/string/join.hpp>
 #include <set>
 
@@ -8,6 +9,7 @@
 #include "backend/spawn.h"
 #include "base/sha256.h"
 #include "packages/requirements.h"
+#include "provision/layer_plan.h"
 
 namespace vitrine::provision {
 
@@ -40,10 +42,12 @@ Provisioner::~Provisioner() {
   for (auto& [key, pending] : pending_) pending->orphaned = true;
 }
 
-Error Provisioner::explain_layer(const std::string& layer, Error error) {
+Error Provisioner::explain_layers(const LayerList& layers, Error error) {
   if (error.reason != "layer_missing") return error;
   error.reason.clear();
-  if (!layers_.forget_lost(layer)) return error;
+  std::size_t lost = 0;
+  for (const std::string& layer : layers) lost += layers_.forget_lost(layer) ? 1 : 0;
+  if (lost == 0) return error;
   return Error{.code = Code::unavailable,
                .message = "the session's packages were removed from the server's disk",
                .remedy = "try again: they are then installed again"};
@@ -130,10 +134,42 @@ std::string Provisioner::request_key(const std::vector<std::string>& requirement
                                      const PackageRequest& wish) const {
   std::string text = inventories_.python() + "\n" + config_.index_url + "\n" +
                      boost::algorithm::join(config_.extra_index_urls, " ") + "\n" +
-                     (wish.allow_sdist ? "sdist" : "wheels") + "\n" + wish.layer + "\n" +
-                     wish.environment + "\n";
+                     (wish.allow_sdist ? "sdist" : "wheels") + "\n" +
+                     boost::algorithm::join(wish.layers, " ") + "\n" + wish.environment + "\n";
   for (const std::string& one : requirements) text += one + "\n";
   return sha256_hex(text);
+}
+
+std::optional<LayerList> Provisioner::recall(const std::vector<std::string>& requirements,
+                                             const PackageRequest& wish,
+                                             const std::string& key) const {
+  if (std::optional<packages::Answer> known = layers_.recall(key, packages::kRemembered))
+    return known->layers;
+  if (wish.layers.empty()) return std::nullopt;
+  PackageRequest alone = wish;
+  alone.layers.clear();
+  const std::optional<packages::Answer> known =
+      layers_.recall(request_key(requirements, alone), packages::kRemembered);
+  if (!known) return std::nullopt;
+  return joined(layers_.find_all(wish.layers), layers_.find_all(known->layers));
+}
+
+// Of a session with as many layers as one mount takes, all are merged into the new one.
+InstallJob Provisioner::job_of(std::vector<std::string> requirements, const PackageRequest& wish,
+                               std::string key) const {
+  InstallJob job{.requirements = std::move(requirements),
+                 .pins = layers_.pins_of(wish.layers),
+                 .allow_sdist = wish.allow_sdist,
+                 .wish = std::move(key),
+                 .environment = wish.environment};
+  if (wish.layers.size() < kMaxLayers) {
+    job.layers = wish.layers;
+    for (const packages::Layer& layer : layers_.find_all(wish.layers))
+      if (layer.sdist) job.built.insert(job.built.end(), layer.pins.begin(), layer.pins.end());
+  } else {
+    job.requirements.insert(job.requirements.end(), job.pins.begin(), job.pins.end());
+  }
+  return job;
 }
 
 Task<Result<Provided>> Provisioner::provide(PackageRequest wish, Progress progress) {
@@ -141,7 +177,9 @@ Task<Result<Provided>> Provisioner::provide(PackageRequest wish, Progress progre
   std::vector<std::string> requirements;
   Status read = co_await read_names(wish, out, requirements);
   if (!read) co_return std::move(read.error());
-  out.layer = wish.layer;
+  out.layers = wish.layers;
+  out.packages = layers_.pins_of(wish.layers);
+  const std::vector<std::string> had = out.packages;
   if (requirements.empty()) co_return out;
   if (!config_.on)
     co_return package_error("packages_off", "this server installs no packages",
@@ -151,28 +189,23 @@ Task<Result<Provided>> Provisioner::provide(PackageRequest wish, Progress progre
     co_return package_error("sdist_off", "this server builds no source distributions",
                             "leave allow_sdist out, and request versions that have wheels");
   const std::string key = request_key(requirements, wish);
-  std::optional<packages::Answer> known = layers_.recall(key, packages::kRemembered);
+  const std::optional<LayerList> known = recall(requirements, wish, key);
   if (!known) {
     const auto found = pending_.find(key);
     std::shared_ptr<PendingInstall> pending = found == pending_.end() ? nullptr : found->second;
-    // The new layer covers the old one, so it must hold all of it, in the same versions.
-    const packages::Layer* has = layers_.find(wish.layer);
-    if (has != nullptr && has->sdist && !wish.allow_sdist)
+    const std::vector<packages::Layer> has = layers_.find_all(wish.layers);
+    const bool built = std::ranges::any_of(has, [](const auto& layer) { return layer.sdist; });
+    if (has.size() >= kMaxLayers && built && !wish.allow_sdist)
       co_return package_error("only_sdist",
-                              "packages of this session were built from source, and adding to "
-                              "them builds them again",
+                              "packages of this session were built from source, and merging its " +
+                                  std::to_string(kMaxLayers) + " layers builds them again",
                               "let the client add it, with allow_sdist: true");
     if (!pending || pending->installation->abandoned) {
       if (auto refusal = accounts_.refuses_installation(wish.owner)) co_return std::move(*refusal);
-      InstallJob order{.requirements = requirements,
-                       .allow_sdist = wish.allow_sdist,
-                       .wish = key,
-                       .environment = wish.environment};
-      if (has != nullptr) order.pins = has->pins;
-      order.requirements.insert(order.requirements.end(), order.pins.begin(), order.pins.end());
       pending = std::make_shared<PendingInstall>();
-      pending->installation =
-          std::make_shared<InstallSession>(executor_, registry_, config_, index_, std::move(order));
+      pending->installation = std::make_shared<InstallSession>(
+          executor_, registry_, config_, index_, job_of(requirements, wish, key));
+      pending->base = layers_.hold(wish.layers);
       pending->owner = wish.owner;
       pending_[key] = pending;
       accounts_.installation_begins(pending->owner);
@@ -213,26 +246,27 @@ Task<Result<Provided>> Provisioner::provide(PackageRequest wish, Progress progre
     }
     const Result<Provided>& done = *mine->result;
     if (!done) co_return done.error();
-    out.layer = done->layer;
+    out.layers = done->layers;
     out.hold = done->hold;
   } else {
     // The operator's lists may have changed since it was made.
-    if (const packages::Layer* layer = layers_.find(known->layer))
-      for (const std::string& pin : layer->pins)
-        if (auto refusal = forbidden(config_, packages::normalised(pin.substr(0, pin.find("==")))))
-          co_return std::move(*refusal);
-    out.layer = known->layer;
+    for (const std::string& pin : layers_.pins_of(*known))
+      if (auto refusal = forbidden(config_, pin_of(pin).name)) co_return std::move(*refusal);
+    out.layers = *known;
   }
-  if (const packages::Layer* layer = layers_.find(out.layer)) {
-    layers_.touch(out.layer);
-    out.hold = layers_.hold(out.layer);
-    out.shadows = layer->shadows;
-    if (layer->shadows)
-      out.notes.push_back(
-          "these packages need other versions than the image has; the session starts "
-          "with nothing imported, and these come first on sys.path: " +
-          boost::algorithm::join(layer->pins, ", "));
+  out.hold = layers_.hold(out.layers);
+  out.packages = layers_.pins_of(out.layers);
+  for (const std::string& pin : out.packages)
+    if (std::ranges::find(had, pin) == had.end()) out.added.push_back(pin);
+  for (const packages::Layer& layer : layers_.find_all(out.layers)) {
+    layers_.touch(layer.id);
+    out.shadows = out.shadows || layer.shadows;
   }
+  if (out.shadows)
+    out.notes.push_back(
+        "these packages need other versions than the image has; the session starts "
+        "with nothing imported, and these come first on sys.path: " +
+        boost::algorithm::join(out.packages, ", "));
   co_return out;
 }
 
@@ -252,9 +286,7 @@ Task<void> Provisioner::run_install(std::string key, std::shared_ptr<PendingInst
   accounts_.installation_ends(pending->owner);
   changed_.notify_all();
   if (result) {
-    packages::Answer answer;
-    answer.layer = result->layer;
-    layers_.remember(key, answer);
+    layers_.remember(key, {.layers = result->layers});
   }
   pending->result = std::move(result);
   if (const auto found = pending_.find(key); found != pending_.end() && found->second == pending)

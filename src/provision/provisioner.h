@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a client wants to import to a package layer that its session gets.
+// From what a client wants to import to the package layers that its session gets.
 //
-// Names become requirements (packages/names.h); the same wish finds its layer again without asking
+// Names become requirements (packages/names.h); the same wish finds its layers again without asking
 // anybody; else it is installed (provision/installer.h). Of equal wishes one is worked on, and all wait
 // for it; when nobody waits any more it is given up.
 // Ownership: one per front. Threading: the front's one thread. It must outlive its callers.
@@ -41,9 +41,9 @@ class Provisioner {
   Task<Result<Provided>> provide(PackageRequest wish, Progress progress);
   // For callers that can wait only so long, and show nothing meanwhile: `unavailable` while it goes on.
   Task<Result<Provided>> provide_within(PackageRequest wish, std::chrono::milliseconds patience);
-  // Of a layer that a session could not get. One whose files are gone is forgotten, so that whoever asks
+  // Of layers that a session could not get. One whose files are gone is forgotten, so that whoever asks
   // next has it installed again.
-  Error explain_layer(const std::string& layer, Error error);
+  Error explain_layers(const LayerList& layers, Error error);
 
   const packages::Config& config() const { return config_; }
   packages::Layers& layers() { return layers_; }
@@ -56,7 +56,8 @@ class Provisioner {
   struct PendingInstall {
     std::shared_ptr<InstallSession> installation;
     std::string owner;
-    FairQueue::Ticket turn;  // of those that install at once
+    packages::Layers::Hold base;  // the layers that it adds to
+    FairQueue::Ticket turn;       // of those that install at once
     std::optional<Result<Provided>> result;
     int waiting = 0;
     bool orphaned = false;  // the provisioner is gone: the server ends
@@ -64,6 +65,11 @@ class Provisioner {
 
   Task<Status> read_names(const PackageRequest& wish, Provided& out,
                           std::vector<std::string>& requirements);
+  // What is known of the same request: of a session with these packages, or of one without any.
+  std::optional<LayerList> recall(const std::vector<std::string>& requirements,
+                                  const PackageRequest& wish, const std::string& key) const;
+  InstallJob job_of(std::vector<std::string> requirements, const PackageRequest& wish,
+                    std::string key) const;
   Task<void> run_install(std::string key, std::shared_ptr<PendingInstall> pending);
   std::string request_key(const std::vector<std::string>& requirements,
                           const PackageRequest& wish) const;

@@ -67,7 +67,7 @@ TEST_F(ProvisionerTest, InstallsNothingThatTheImageHas) {
 
   const Result<Provided> provided = asked.value();
   ASSERT_TRUE(provided);
-  EXPECT_EQ(provided->layer, "");
+  EXPECT_TRUE(provided->layers.empty());
   EXPECT_EQ(front.keeper.count<wire::Create>(), 1u) << "only the one that told the inventory";
   EXPECT_EQ(front.keeper.count<wire::End>(), 1u);
 }

@@ -37,11 +37,11 @@ Task<Result<SessionRef>> Operations::create(SessionRequest request, Client& clie
     Status provided = co_await packages_.prepare(request, prepared, client);
     if (!provided) co_return std::move(provided.error());
   }
-  const std::string layer = request.spec.layer;
+  const LayerList layers = request.spec.layers;
   Result<std::shared_ptr<Session>> made =
       co_await registry_.create(std::move(request.spec), std::move(prepared));
   if (made) co_return SessionRef(std::move(*made));
-  co_return creation_failed(packages_.explain_layer(layer, std::move(made.error())));
+  co_return creation_failed(packages_.explain_layers(layers, std::move(made.error())));
 }
 
 Task<Result<std::vector<std::string>>> Operations::prepare(SessionRequest request, Client& client) {

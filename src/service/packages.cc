@@ -90,7 +90,8 @@ Task<Status> Packages::prepare(SessionRequest& request, session::Prepared& prepa
   }
   if (!provided) co_return std::move(provided.error());
   session::SessionSpec& spec = request.spec;
-  spec.layer = provided->layer;
+  spec.layers = provided->layers;
+  spec.packages = provided->packages;
   spec.layer_first = provided->shadows;
   if (provided->shadows) spec.variant = Variant::bare;
   spec.imports = provided->modules;
@@ -100,10 +101,9 @@ Task<Status> Packages::prepare(SessionRequest& request, session::Prepared& prepa
 }
 
 InstalledPackages Packages::view_of(const Provided& provided) {
-  InstalledPackages out{.layer = provided.layer, .pins = {}, .notes = provided.notes};
-  if (const packages::Layer* layer = provisioner_.layers().find(provided.layer))
-    out.pins = layer->pins;
-  return out;
+  return {.layer = provided.layers.empty() ? "" : provided.layers.back(),
+          .pins = provided.packages,
+          .notes = provided.notes};
 }
 
 Task<Result<InstalledPackages>> Packages::install(PackageRequest wish, Client& client) {
@@ -118,25 +118,25 @@ Task<Result<InstalledPackages>> Packages::install(PackageRequest wish, Client& c
 Task<Result<InstalledPackages>> Packages::add(SessionRef session, PackageRequest wish,
                                               Client& client) {
   const std::shared_ptr<session::Session> to = own(session);
-  std::shared_ptr<LivePackages::Turn> turn;  // until the layer is there
+  std::shared_ptr<LivePackages::Turn> turn;  // until the layers are mounted
   Provide provide = [this, to, wish, &turn](Provisioner::Progress progress) {
     return live_.provide_for(to, wish, std::move(progress), &turn);
   };
   Result<Provided> provided = co_await while_there(client, std::move(provide));
   if (!provided) co_return std::move(provided.error());
-  if (provided->shadows)
+  if (provided->shadows && !to->spec().layer_first)
     co_return Error{.code = Code::conflict,
                     .message = "these packages need other versions than the session's image has",
                     .remedy = "create a session with them in `packages`"};
-  if (!provided->layer.empty() && provided->layer != to->spec().layer) {
-    Status added = co_await registry_.add_layer(to, provided->layer);
-    if (!added) co_return explain_layer(provided->layer, std::move(added.error()));
+  if (!provided->layers.empty() && provided->layers != to->spec().layers) {
+    Status added = co_await registry_.set_layers(to, provided->layers, provided->packages);
+    if (!added) co_return explain_layers(provided->layers, std::move(added.error()));
   }
   co_return view_of(*provided);
 }
 
-Error Packages::explain_layer(const std::string& layer, Error error) {
-  return provisioner_.explain_layer(layer, std::move(error));
+Error Packages::explain_layers(const LayerList& layers, Error error) {
+  return provisioner_.explain_layers(layers, std::move(error));
 }
 
 std::vector<LayerView> Packages::list() {

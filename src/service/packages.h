@@ -32,7 +32,7 @@ struct SessionRequest {
 
 // What was added to a session, or installed in advance.
 struct InstalledPackages {
-  std::string layer;  // "" = the image has all of it
+  std::string layer;  // the newest; "" = the image has all of it
   std::vector<std::string> pins;
   std::vector<std::string> notes;
 };
@@ -57,9 +57,9 @@ class Packages {
   Task<Result<InstalledPackages>> add(SessionRef session, provision::PackageRequest wish,
                                       Client& client);
 
-  // The error of a session that could not get its layer; one whose files are gone is forgotten, so
+  // The error of a session that could not get its layers; one whose files are gone is forgotten, so
   // that the next request has it installed again.
-  Error explain_layer(const std::string& layer, Error error);
+  Error explain_layers(const LayerList& layers, Error error);
 
   std::vector<LayerView> list();
   struct Pruned {

@@ -97,7 +97,7 @@ Status Registry::check(const SessionSpec& spec, Capabilities needs) const {
                  .reason = "isolation_unavailable"};
   if (spec.network) needs.add(Capability::network);
   if (!spec.environment.empty()) needs.add(Capability::environments);
-  if (!spec.layer.empty()) needs.add(Capability::packages);
+  if (!spec.layers.empty()) needs.add(Capability::packages);
   const auto somewhere = [this](Capability one) {
     return std::ranges::any_of(offers_.isolations,
                                [&](const IsolationOffer& it) { return it.capabilities.has(one); });
@@ -149,13 +149,13 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec, Prepared
                                              .environment = spec.environment,
                                              .policy = spec.policy,
                                              .isolation = spec.isolation,
-                                             .layer = spec.layer};
+                                             .layers = spec.layers};
   backend::KeeperReply reply = co_await keeper_.call(request);
   std::vector<Fd> fds = std::move(reply.fds);
   Result<wire::Opened> opened = backend::expect<wire::Opened>(std::move(reply));
   if (!opened) {
     ++counters_.refused;
-    if (spec.layer.empty()) co_return std::move(opened.error());
+    if (spec.layers.empty()) co_return std::move(opened.error());
     co_return layer_error(std::move(opened.error()));
   }
   std::optional<WorkerFds> lines = take_worker_fds(std::move(fds), opened->fds, outside_of(spec));
@@ -180,7 +180,7 @@ Task<Result<std::shared_ptr<Session>>> Registry::open(SessionSpec spec, Prepared
   ++counters_.created;
   ++counters_.sources[static_cast<std::size_t>(opened->source)];
   sessions_[session->id] = session;
-  prepared.layer_hold.reset();  // from here layers_in_use() names it
+  prepared.layer_hold.reset();  // from here layers_in_use() names them
   by_keeper_id_[opened->session] = session;
   if (auto early = early_deaths_.extract(opened->session)) session->died(early.mapped());
   co_return session;
@@ -214,13 +214,15 @@ Task<Status> Registry::reset(std::shared_ptr<Session> session, Files files) {
   co_return store_.set_keeper_id(session->id, opened->session);
 }
 
-Task<Status> Registry::add_layer(std::shared_ptr<Session> session, std::string layer) {
+Task<Status> Registry::set_layers(std::shared_ptr<Session> session, LayerList layers,
+                                  std::vector<std::string> packages) {
   if (session->ended_ || session->death_) co_return not_found();
-  const wire::Request add = wire::AddLayer{session->keeper_id_, layer};
-  backend::KeeperReply reply = co_await keeper_.call(add);
+  const wire::Request mount = wire::MountLayers{session->keeper_id_, layers};
+  backend::KeeperReply reply = co_await keeper_.call(mount);
   Result<wire::Done> done = backend::expect<wire::Done>(std::move(reply));
   if (!done) co_return layer_error(std::move(done.error()));
-  session->spec_.layer = std::move(layer);
+  session->spec_.layers = std::move(layers);
+  session->spec_.packages = std::move(packages);
   if (session->ended_ || !is_stored(session->spec_)) co_return ok();
   co_return store_.put_session({.id = session->id,
                                 .keeper_id = session->keeper_id_,
@@ -239,7 +241,7 @@ std::size_t Registry::count() const {
 std::set<std::string> Registry::layers_in_use() const {
   std::set<std::string> used;
   for (const auto& [id, session] : sessions_)
-    if (!session->spec_.layer.empty()) used.insert(session->spec_.layer);
+    used.insert(session->spec_.layers.begin(), session->spec_.layers.end());
   return used;
 }
 

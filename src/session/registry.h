@@ -70,9 +70,10 @@ class Registry {
   std::vector<std::shared_ptr<Session>> list(const Identity& asks) const;  // oldest first
   std::size_t count() const;  // without the server's own
   std::size_t running() const;
-  // Adds packages to a live session; it keeps them when it is reset. `layer_missing`, here and in
-  // create(): the keeper finds no such layer.
-  Task<Status> add_layer(std::shared_ptr<Session> session, std::string layer);
+  // The packages of a live session from now on; it keeps them when it is reset. `layer_missing`, here and
+  // in create(): the keeper does not find one of the layers.
+  Task<Status> set_layers(std::shared_ptr<Session> session, LayerList layers,
+                          std::vector<std::string> packages);
   std::set<std::string> layers_in_use() const;
 
   void on_event(const wire::Event& event);

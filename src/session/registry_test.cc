@@ -85,21 +85,21 @@ TEST_F(RegistryTest, PassesTheKeepersRefusalOn) {
   EXPECT_EQ(registry.counters().refused, 1u);
 }
 
-TEST_F(RegistryTest, AsksForASessionWithItsLayerAtOnce) {
+TEST_F(RegistryTest, AsksForASessionWithItsLayersAtOnce) {
   SessionSpec spec = spec_of(kAlice);
-  spec.layer = std::string(64, 'a');
+  spec.layers = {std::string(64, 'a')};
 
   ASSERT_TRUE(life.create(spec));
 
   ASSERT_EQ(front.keeper.count<wire::Create>(), 1u);
-  EXPECT_EQ(front.keeper.asked<wire::Create>()[0].layer, spec.layer);
-  EXPECT_EQ(front.keeper.count<wire::AddLayer>(), 0u);
+  EXPECT_EQ(front.keeper.asked<wire::Create>()[0].layers, spec.layers);
+  EXPECT_EQ(front.keeper.count<wire::MountLayers>(), 0u);
 }
 
 TEST_F(RegistryTest, NamesALayerThatTheKeeperDoesNotHave) {
   front.keeper.refuse<wire::Create>(Error{Code::not_found, "there is no such layer"});
   SessionSpec spec = spec_of(kAlice);
-  spec.layer = std::string(64, 'a');
+  spec.layers = {std::string(64, 'a')};
 
   auto refused = life.create(spec);
 

@@ -27,7 +27,9 @@ std::string spec_to_json(const SessionSpec& spec) {
                    {"display_width", spec.display.width},
                    {"display_height", spec.display.height}};
   if (spec.seed) out["seed"] = *spec.seed;
-  if (!spec.layer.empty()) out["layer"] = spec.layer;
+  if (!spec.layers.empty()) out["layers"] = json::array(spec.layers.begin(), spec.layers.end());
+  if (!spec.packages.empty())
+    out["packages"] = json::array(spec.packages.begin(), spec.packages.end());
   if (spec.layer_first) out["layer_first"] = 1;
   if (spec.allow_sdist) out["allow_sdist"] = 1;
   if (!spec.environment.empty()) out["environment"] = spec.environment;
@@ -57,6 +59,13 @@ SessionSpec spec_from_json(const std::string& text) {
     const json::value* value = in->if_contains(key);
     return value != nullptr && value->is_string() ? std::string(value->as_string()) : otherwise;
   };
+  const auto words = [&](const char* key) {
+    std::vector<std::string> out;
+    if (const json::value* list = in->if_contains(key); list != nullptr && list->is_array())
+      for (const json::value& one : list->as_array())
+        if (one.is_string()) out.emplace_back(one.as_string());
+    return out;
+  };
   spec.name = word("name", "");
   spec.owner = word("owner", "");
   spec.policy = policy_from(word("policy", "native")).value_or(Policy::native);
@@ -73,7 +82,8 @@ SessionSpec spec_from_json(const std::string& text) {
   spec.display.width = static_cast<std::uint32_t>(number("display_width", spec.display.width));
   spec.display.height = static_cast<std::uint32_t>(number("display_height", spec.display.height));
   if (!spec.display.validate()) spec.display = {};
-  spec.layer = word("layer", "");
+  spec.layers = words("layers");
+  spec.packages = words("packages");
   spec.layer_first = number("layer_first", 0) != 0;
   spec.allow_sdist = number("allow_sdist", 0) != 0;
   spec.environment = word("environment", "");
@@ -84,12 +94,8 @@ SessionSpec spec_from_json(const std::string& text) {
     for (const json::value& rule : rules->as_array())
       if (rule.is_string()) spec.network->allow.emplace_back(rule.as_string());
   }
-  if (const json::value* names = in->if_contains("imports"); names != nullptr && names->is_array())
-    for (const json::value& name : names->as_array())
-      if (name.is_string()) spec.imports.emplace_back(name.as_string());
-  if (const json::value* env = in->if_contains("env"); env != nullptr && env->is_array())
-    for (const json::value& name : env->as_array())
-      if (name.is_string()) spec.lost_env.emplace_back(name.as_string());
+  spec.imports = words("imports");
+  spec.lost_env = words("env");
   return spec;
 }
 

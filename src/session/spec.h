@@ -12,6 +12,7 @@
 
 #include "backend/keeper_link.h"
 #include "model/isolation.h"
+#include "model/layer.h"
 #include "model/limits.h"
 #include "session/execution.h"
 
@@ -35,14 +36,15 @@ struct SessionSpec {
   IsolationKind isolation = IsolationKind::process;
   std::string environment;  // the operator's, model/environment.h; "" = the image alone
   Geometry display;
-  bool allow_sdist = false;  // for packages that its code asks for
-  std::string layer;         // of packages, model/layer.h; "" = none
-  bool layer_first = false;  // it comes before the image's own versions
+  bool allow_sdist = false;           // for packages that its code asks for
+  LayerList layers;                   // of packages, model/layer.h
+  bool layer_first = false;           // they come before the image's own versions
+  std::vector<std::string> packages;  // of its layers: "polars==1.31.0"
 };
 
 // What was prepared for a session before it is made, and is of no use afterwards.
 struct Prepared {
-  std::shared_ptr<const void> layer_hold = {};  // nobody removes its layer before it is known
+  std::shared_ptr<const void> layer_hold = {};  // nobody removes its layers before it is known
   std::vector<std::string> notes = {};          // that the session begins with
 };
 

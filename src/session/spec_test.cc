@@ -18,7 +18,8 @@ TEST(SessionSpec, ComesBackFromTheStoreAsItWas) {
   spec.network = Network{{"files.example:443"}};
   spec.imports = {"numpy"};
   spec.environment = "lab";
-  spec.layer = "abc";
+  spec.layers = {"abc", "def"};
+  spec.packages = {"six==1.0"};
   spec.layer_first = true;
   spec.allow_sdist = true;
 
@@ -35,7 +36,8 @@ TEST(SessionSpec, ComesBackFromTheStoreAsItWas) {
   EXPECT_EQ(back.network->allow, spec.network->allow);
   EXPECT_EQ(back.imports, spec.imports);
   EXPECT_EQ(back.environment, "lab");
-  EXPECT_EQ(back.layer, "abc");
+  EXPECT_EQ(back.layers, (LayerList{"abc", "def"}));
+  EXPECT_EQ(back.packages, spec.packages);
   EXPECT_TRUE(back.layer_first);
   EXPECT_TRUE(back.allow_sdist);
 }

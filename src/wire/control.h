@@ -57,6 +57,11 @@ struct FdRoles {
   }
 };
 
+inline void visit_layers(auto& io, auto& layers) {
+  io.template list<std::uint8_t>(layers, kMaxLayers, [&](auto& name) { io(name); });
+  io.require(are_layer_names(layers));
+}
+
 // Descriptors of the reply: session_socket, stdout_pipe, stderr_pipe, and as far as there are such the
 // two meters and the two of its proxy. `unsupported` for an isolation that the keeper does not have.
 struct Create {
@@ -68,9 +73,9 @@ struct Create {
   std::string environment = {};         // model/environment.h; "" = the image alone
   Policy policy = Policy::native;       // of its code: which zygote has what it needs
   IsolationKind isolation = IsolationKind::process;
-  // Packages (model/layer.h) that are mounted before the session is answered as opened; "" = none. One that
+  // Packages (model/layer.h) that are mounted before the session is answered as opened. A layer that
   // cannot be mounted is an error, and there is no session.
-  std::string layer = {};
+  LayerList layers = {};
 
   static void visit_fields(auto& io, auto& m) {
     io.up_to(m.variant, Variant::seeded);
@@ -81,8 +86,7 @@ struct Create {
     io.require(m.environment.empty() || is_environment_name(m.environment));
     io.up_to(m.policy, Policy::smolagents);
     io.up_to(m.isolation, IsolationKind::vm);
-    io(m.layer);
-    io.require(m.layer.empty() || is_layer_name(m.layer));
+    visit_layers(io, m.layers);
   }
 };
 struct End {  // answered when nothing of the session is left
@@ -213,20 +217,22 @@ struct AttachEncoder {
 // reply is its socket (wire/gateway.h). It ends with this connection, and when another one is requested.
 struct StartGateway {};
 
-// Lays packages (model/layer.h) over those that a live session has; after a reset it has these only.
-struct AddLayer {
+// The packages (model/layer.h) of a live session from now on, in place of those it has: all of them, not
+// only what is new. A reset keeps them.
+struct MountLayers {
   std::uint64_t session = 0;
-  std::string layer;
+  LayerList layers;
   static void visit_fields(auto& io, auto& m) {
-    io(m.session, m.layer);
-    io.require(is_layer_name(m.layer));
+    io(m.session);
+    visit_layers(io, m.layers);
+    io.require(!m.layers.empty());
   }
 };
 
 using Request =
     std::variant<Create, End, Interrupt, AskStack, Watch, Unwatch, Kill, Reset, List, Attach,
                  AskUsage, Info, OpenFile, NewFile, CommitFile, RemoveFile, ListFiles, Freeze,
-                 EndLoop, OpenDisplay, StartEncoder, AddLayer, AttachEncoder, StartGateway>;
+                 EndLoop, OpenDisplay, StartEncoder, MountLayers, AttachEncoder, StartGateway>;
 
 struct NumberedRequest {
   std::uint32_t number = 0;

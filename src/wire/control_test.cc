@@ -33,7 +33,7 @@ const std::vector<Request> kRequests{
            .environment = "torch",
            .policy = Policy::smolagents,
            .isolation = IsolationKind::vm,
-           .layer = std::string(64, 'b')},
+           .layers = {std::string(64, 'b'), std::string(64, 'c')}},
     End{.session = 1},
     Interrupt{.session = 2, .execution = 3},
     AskStack{.session = 4, .execution = 5},
@@ -55,7 +55,7 @@ const std::vector<Request> kRequests{
     OpenDisplay{.session = 23, .start = true},
     StartEncoder{.session = 24},
 
-    AddLayer{.session = 25, .layer = std::string(64, 'a')},
+    MountLayers{.session = 25, .layers = {std::string(64, 'a')}},
     AttachEncoder{.encoder = 26},
     StartGateway{}};
 
@@ -156,19 +156,29 @@ TEST(ControlRequest, KeepsEveryFieldOfCreate) {
   EXPECT_EQ(create.environment, "torch");
   EXPECT_EQ(create.policy, Policy::smolagents);
   EXPECT_EQ(create.isolation, IsolationKind::vm);
-  EXPECT_EQ(create.layer, std::string(64, 'b'));
+  EXPECT_EQ(create.layers, (LayerList{std::string(64, 'b'), std::string(64, 'c')}));
 }
 
 TEST(ControlRequest, IsRefusedWithWhatIsNoLayer) {
-  for (const char* name : {"..", "a/b", "A"})
-    EXPECT_FALSE(decode_request(encode_request(1, Create{.layer = name}))) << name;
+  for (const char* name : {"", "..", "a/b", "A"})
+    EXPECT_FALSE(decode_request(encode_request(1, Create{.layers = {name}}))) << name;
+}
+
+TEST(ControlRequest, IsRefusedWithMoreLayersThanOneMountTakes) {
+  const LayerList most(kMaxLayers, std::string(64, 'a'));
+  LayerList more = most;
+  more.push_back(std::string(64, 'b'));
+
+  EXPECT_TRUE(decode_request(encode_request(1, MountLayers{.session = 1, .layers = most})));
+  EXPECT_FALSE(decode_request(encode_request(1, MountLayers{.session = 1, .layers = more})));
+  EXPECT_FALSE(decode_request(encode_request(1, MountLayers{.session = 1, .layers = {}})));
 }
 
 TEST(ControlRequest, IsRefusedWithAnIsolationThatDoesNotExist) {
   std::string create = encode_request(1, Create{});
   ASSERT_TRUE(decode_request(create));
 
-  create[create.size() - sizeof(std::uint32_t) - 1] = kIsolations;  // before the layer's length
+  create[create.size() - 2] = kIsolations;  // before the number of layers
 
   EXPECT_FALSE(decode_request(create));
 }

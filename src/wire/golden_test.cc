@@ -82,13 +82,13 @@ TEST(WireBytes, OfControlRequestsStayTheSame) {
                     .display = {8, 9},
                     .environment = "torch",
                     .isolation = IsolationKind::wasm,
-                    .layer = "wheels"})),
+                    .layers = {"wheels"}})),
       "00010000000201020000000000000003000000040000000500000000000000060000000000000007"
       "000000000000000800000000000000010100000005000000612e6f7267019a020800000009000000"
-      "05000000746f726368000106000000776865656c73");
+      "05000000746f72636800010106000000776865656c73");
   EXPECT_EQ(hex(encode_request(1, Create{.limits = kLimits})),
             "00010000000100020000000000000003000000040000000500000000000000060000000000000007"
-            "00000000000000080000000000000000000400000003000000000000000000000000");
+            "00000000000000080000000000000000000400000003000000000000000000");
   EXPECT_EQ(hex(encode_request(1, End{.session = 2})), "01010000000200000000000000");
   EXPECT_EQ(hex(encode_request(1, Interrupt{.session = 2, .execution = 3})),
             "020100000002000000000000000300000000000000");
@@ -123,8 +123,8 @@ TEST(WireBytes, OfControlRequestsStayTheSame) {
   EXPECT_EQ(hex(encode_request(1, OpenDisplay{.session = 2, .start = true})),
             "1301000000020000000000000001");
   EXPECT_EQ(hex(encode_request(1, StartEncoder{.session = 2})), "14010000000200000000000000");
-  EXPECT_EQ(hex(encode_request(1, AddLayer{.session = 2, .layer = "wheels"})),
-            "1501000000020000000000000006000000776865656c73");
+  EXPECT_EQ(hex(encode_request(1, MountLayers{.session = 2, .layers = {"wheels"}})),
+            "150100000002000000000000000106000000776865656c73");
   EXPECT_EQ(hex(encode_request(1, AttachEncoder{.encoder = 2})), "16010000000200000000000000");
   EXPECT_EQ(hex(encode_request(1, StartGateway{})), "1701000000");
 }

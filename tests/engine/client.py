@@ -114,13 +114,13 @@ class Keeper:
         network: Sequence[str] = (),
         policy: str = "native",
         isolation: str = "process",
-        layer: str = "",
+        layers: tuple[str, ...] = (),
     ) -> Session:
         body = bytes([wire.VARIANTS[variant], wire.LIFETIMES[lifetime]])
         body += (limits or wire.Limits()).encode() + wire.rules(network) + wire.display()
         body += wire.blob("")  # no environment
         body += bytes([wire.POLICIES[policy], wire.ISOLATIONS.index(isolation)])
-        body += wire.blob(layer)
+        body += bytes([len(layers)]) + b"".join(wire.blob(one) for one in layers)
         reader, fds = self.call(wire.CREATE, body)
         session = Session(self, wire.opened(reader, fds))
         if env or seed is not None:

@@ -136,7 +136,7 @@ LIMITS = pack("<QIIQQQQ", 512 << 20, 1000, 64, 256 << 20, 1 << 20, 30_000, 1_800
 ONE, TWO, THREE = pack("<Q", 1), pack("<Q", 2), pack("<Q", 3)
 REQUESTS = {
     "create": b"\x01\0" + LIMITS + b"\1" + pack("<I", 1) + text(b"a.org:80") + pack("<BH", 0, 0)
-    + pack("<II", 800, 600) + text(b"") + b"\x02\0" + text(b"a" * 64),
+    + pack("<II", 800, 600) + text(b"") + b"\x02\0\x02" + text(b"a" * 64) + text(b"b" * 64),
     "end": ONE, "interrupt": ONE + TWO, "ask_stack": ONE + TWO,
     "watch": ONE + TWO + THREE, "unwatch": ONE + TWO, "kill": ONE, "reset": ONE + b"\x01",
     "list": ONE, "attach": ONE, "ask_usage": ONE, "info": b"",
@@ -144,6 +144,7 @@ REQUESTS = {
     "commit_file": ONE + text(b"a/b") + text(b".x"), "remove_file": ONE + text(b"a"),
     "list_files": ONE + text(b"") + text(b"m"), "freeze": ONE + b"\x01",
     "end_loop": ONE + TWO + b"\x01", "open_display": ONE + b"\x01", "start_encoder": ONE,
+    "mount_layers": ONE + b"\x01" + text(b"a" * 64),
 }  # fmt: skip
 REPLIES = {
     "error": b"\x03" + text(b"full") + text(b"wait"), "done": b"",

@@ -58,7 +58,7 @@ void write_control(Folder folder) {
     folder.add(name, 1, packet, static_cast<bool>(decode_from_keeper(packet)));
   };
   each<Request>([&](std::size_t number, Request value) {
-    if (auto* add = std::get_if<AddLayer>(&value)) add->layer = std::string(64, 'a');
+    if (auto* add = std::get_if<MountLayers>(&value)) add->layers = {std::string(64, 'a')};
     request("request_" + std::to_string(number), value);
   });
   each<Reply>(

@@ -29,8 +29,8 @@ Result<pid_t> make(const BuildRequest& request, const std::vector<Fd>& fds,
   if (const auto* zygote = std::get_if<StartZygote>(&request)) return clone_zygote(*zygote, fds);
   if (const auto* display = std::get_if<StartDisplay>(&request))
     return clone_display(*display, fds, config, proc);
-  const auto& add = std::get<AddLayer>(request);
-  Status mounted = mount_layer(add.layer, add.environment, fds[0].get());
+  const auto& add = std::get<MountLayers>(request);
+  Status mounted = mount_layers(add.layers, add.environment, fds[0].get());
   if (!mounted) return std::move(mounted.error());
   return ::getpid();
 }

@@ -40,8 +40,10 @@ void visit_fields(IO& io, Visited<IO, StartDisplay>& m) {
 }
 
 template <class IO>
-void visit_fields(IO& io, Visited<IO, AddLayer>& m) {
-  io(m.request, m.layer, m.environment);
+void visit_fields(IO& io, Visited<IO, MountLayers>& m) {
+  io(m.request);
+  io.template list<std::uint8_t>(m.layers, kMaxLayers, [&](auto& name) { io(name); });
+  io(m.environment);
 }
 
 namespace {
@@ -105,7 +107,7 @@ Status send_start_zygote(int control, const StartZygote& request, int socket, in
   return ask(control, request, {socket, zygote_filter, worker_filter});
 }
 
-Status send_add_layer(int control, const AddLayer& request, int init) {
+Status send_mount_layers(int control, const MountLayers& request, int init) {
   return ask(control, request, {init});
 }
 

@@ -27,12 +27,12 @@ struct BuildShell {  // fds: channel, v2 cgroup if there is one, join descriptor
   bool has_cgroup = false;
 };
 
-// Mounts a package layer, as model/layer.h names it, at kLayerPoint in a shell that stands. The answer
+// Mounts package layers, as model/layer.h names them, at kLayerPoint in a shell that stands. The answer
 // is a Cloned whose pid is the builder's own.
-struct AddLayer {  // fds: pidfd of the shell's init
+struct MountLayers {  // fds: pidfd of the shell's init
   std::uint64_t request = 0;
-  std::string layer;        // "" = none
-  std::string environment;  // below it; "" = none
+  LayerList layers;
+  std::string environment;  // below them; "" = none
 };
 struct ListenInside {  // fds: pidfd of a shell's init, whose network namespace it is
   std::uint64_t what = 0;
@@ -52,14 +52,14 @@ struct Cloned {
 Status send_build_shell(int control, const BuildShell& request, const std::vector<int>& fds);
 Status send_start_zygote(int control, const StartZygote& request, int socket, int zygote_filter,
                          int worker_filter);
-Status send_add_layer(int control, const AddLayer& request, int init);
+Status send_mount_layers(int control, const MountLayers& request, int init);
 Status send_listen_inside(int control, const ListenInside& request, int init);
 Status send_start_display(int control, const StartDisplay& request, const std::vector<int>& fds);
 Result<Cloned> receive_cloned(int control);
 
 // The builder's side. `what` is the number that the answer has to name, also for a request that makes no
 // sense: then there is an error.
-using BuildRequest = std::variant<BuildShell, StartZygote, ListenInside, StartDisplay, AddLayer>;
+using BuildRequest = std::variant<BuildShell, StartZygote, ListenInside, StartDisplay, MountLayers>;
 struct Asked {
   std::uint64_t what = 0;
   Result<BuildRequest> request;

@@ -64,7 +64,7 @@ TEST(BuilderMessages, BringAZygoteAndWhatItIsStartedWith) {
   EXPECT_EQ(got->packages, "lab");
 }
 
-TEST(BuilderMessages, BringADisplayALayerAndAListener) {
+TEST(BuilderMessages, BringADisplayLayersAndAListener) {
   Line line;
   const int fd = line.null.get();
   StartDisplay display{.display = 9, .slot = 4, .geometry = {}, .has_helper = true};
@@ -72,7 +72,8 @@ TEST(BuilderMessages, BringADisplayALayerAndAListener) {
 
   ASSERT_TRUE(send_start_display(line.keeper(), display, {fd, fd, fd}));
   const Asked shown = line.heard();
-  ASSERT_TRUE(send_add_layer(line.keeper(), {.request = 10, .layer = "l", .environment = "e"}, fd));
+  ASSERT_TRUE(send_mount_layers(line.keeper(),
+                                {.request = 10, .layers = {"k", "l"}, .environment = "e"}, fd));
   const Asked added = line.heard();
   ASSERT_TRUE(send_listen_inside(line.keeper(), {.what = 11, .port = 8080}, fd));
   const Asked listens = line.heard();
@@ -80,8 +81,8 @@ TEST(BuilderMessages, BringADisplayALayerAndAListener) {
   ASSERT_TRUE(shown.request && added.request && listens.request);
   EXPECT_EQ(std::get<StartDisplay>(*shown.request).cookie, display.cookie);
   EXPECT_TRUE(std::get<StartDisplay>(*shown.request).has_helper);
-  EXPECT_EQ(std::get<AddLayer>(*added.request).layer, "l");
-  EXPECT_EQ(std::get<AddLayer>(*added.request).environment, "e");
+  EXPECT_EQ(std::get<MountLayers>(*added.request).layers, (LayerList{"k", "l"}));
+  EXPECT_EQ(std::get<MountLayers>(*added.request).environment, "e");
   EXPECT_EQ(std::get<ListenInside>(*listens.request).port, 8080);
   EXPECT_EQ(listens.what, 11u);
 }

@@ -59,17 +59,18 @@ void BuilderRequests::listen(const Shell& shell, std::uint16_t port,
   ask(send, listening);
 }
 
-void BuilderRequests::add_layer(const Shell& shell, const std::string& layer,
-                                const std::string& environment, std::function<void(Status)> done) {
+void BuilderRequests::mount_layers(const Shell& shell, const LayerList& layers,
+                                   const std::string& environment,
+                                   std::function<void(Status)> done) {
   Result<std::shared_ptr<const Fd>> init = init_of(shell);
   if (!init) {
     loop_.after({}, [done = std::move(done), error = init.error()] { done(error); });
     return;
   }
-  const auto send = [this, layer, environment, init = *init, done]() -> Status {
+  const auto send = [this, layers, environment, init = *init, done]() -> Status {
     const std::uint64_t id = next_id();
-    const AddLayer request{.request = id, .layer = layer, .environment = environment};
-    Status sent = send_add_layer(builder_.control.get(), request, init->get());
+    const MountLayers request{.request = id, .layers = layers, .environment = environment};
+    Status sent = send_mount_layers(builder_.control.get(), request, init->get());
     if (sent) layers_[id] = done;
     return sent;
   };

@@ -34,8 +34,8 @@ class BuilderRequests {
   std::uint64_t next_id() { return ++last_id_; }
 
   void listen(const Shell& shell, std::uint16_t port, std::function<void(Result<Fd>)> listening);
-  void add_layer(const Shell& shell, const std::string& layer, const std::string& environment,
-                 std::function<void(Status)> done);
+  void mount_layers(const Shell& shell, const LayerList& layers, const std::string& environment,
+                    std::function<void(Status)> done);
   Status start_zygote(const StartZygote& request, int socket, int zygote_filter, int worker_filter,
                       std::function<void(Result<int>)> cloned);
   Status start_display(const StartDisplay& request, const std::vector<int>& fds,

@@ -350,8 +350,9 @@ void FloorShells::listen(const Shell& /*shell*/, std::uint16_t /*port*/,
   });
 }
 
-void FloorShells::add_layer(const Shell& /*shell*/, const std::string& /*layer*/,
-                            const std::string& /*environment*/, std::function<void(Status)> done) {
+void FloorShells::mount_layers(const Shell& /*shell*/, const LayerList& /*layers*/,
+                               const std::string& /*environment*/,
+                               std::function<void(Status)> done) {
   loop_.after({}, [done = std::move(done)] {
     done(Error{.code = Code::unsupported,
                .message = "sessions of this server cannot have packages of their own: its host "

@@ -46,8 +46,8 @@ class FloorShells final : public Shells {
   void listen(const Shell& shell, std::uint16_t port,
               std::function<void(Result<Fd>)> listening) override;
   // Nor are there mounts, which packages, a display's jail and its socket need.
-  void add_layer(const Shell& shell, const std::string& layer, const std::string& environment,
-                 std::function<void(Status)> done) override;
+  void mount_layers(const Shell& shell, const LayerList& layers, const std::string& environment,
+                    std::function<void(Status)> done) override;
   Status start_display(StartDisplay request, const std::vector<int>& fds,
                        std::function<void(Result<int>)> cloned) override;
   Status watch_display(Shell& /*shell*/) override { return ok(); }

@@ -2,8 +2,8 @@
 #include "keeper/process/layers.h"
 
 #include <fcntl.h>
-#include <linux/mount.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,32 +12,26 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "keeper/process/staging.h"
 #include "model/environment.h"
-#include "model/layer.h"
 
 namespace vitrine::keeper {
 
 namespace {
 
-int fsopen(const char* type) {
-  return static_cast<int>(::syscall(SYS_fsopen, type, FSOPEN_CLOEXEC));
-}
-int fsconfig(int fs, unsigned command, const char* key, const char* value) {
-  return static_cast<int>(::syscall(SYS_fsconfig, fs, command, key, value, 0));
-}
-int fsmount(int fs, unsigned attributes) {
-  return static_cast<int>(::syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, attributes));
+int open_tree(const char* path) {
+  return static_cast<int>(
+      ::syscall(SYS_open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
 }
 int move_mount(int mount, const char* target) {
   return static_cast<int>(
       ::syscall(SYS_move_mount, mount, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH));
 }
 
-// A mount that is nowhere yet. The names are relative to the staging directory: that is all a session
-// sees of them.
+// A mount that is attached nowhere; the topmost directory comes first. Their names are relative to the
+// staging directory: that is all a session sees of them. This is mount(2) because fsconfig(2) takes 255
+// bytes of `lowerdir`, which are three layers; `lowerdir+` needs Linux 6.8.
 Result<Fd> make_overlay(const std::vector<std::string>& directories) {
-  Fd fs(fsopen("overlay"));
-  if (!fs) return Error::from_errno("opening an overlay");
   std::string lower;
   for (const std::string& directory : directories) {
     if (!Fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)))
@@ -45,12 +39,13 @@ Result<Fd> make_overlay(const std::vector<std::string>& directories) {
     lower += (lower.empty() ? "" : ":") + directory;
   }
   if (directories.size() < 2) lower += ":empty";  // an overlay has two at least
-  if (fsconfig(fs.get(), FSCONFIG_SET_STRING, "source", "packages") != 0 ||
-      fsconfig(fs.get(), FSCONFIG_SET_STRING, "lowerdir", lower.c_str()) != 0 ||
-      fsconfig(fs.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr) != 0)
-    return Error::from_errno("making an overlay");
-  Fd mount(fsmount(fs.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
-  if (!mount) return Error::from_errno("mounting an overlay");
+  if (::mount("packages", kPackagesStaging, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV,
+              ("lowerdir=" + lower).c_str()) != 0)
+    return Error::from_errno("mounting an overlay");
+  Fd mount(open_tree(kPackagesStaging));
+  const int failed = mount ? 0 : errno;
+  (void)::umount2(kPackagesStaging, MNT_DETACH);
+  if (failed != 0) return Error::from_errno("opening an overlay", failed);
   return mount;
 }
 
@@ -74,13 +69,14 @@ Status mount_environment(const std::string& environment, const std::string& root
   return ok();
 }
 
-Status mount_layer(const std::string& layer, const std::string& environment, int init) {
-  const bool named = (layer.empty() || is_layer_name(layer)) &&
-                     (environment.empty() || is_environment_name(environment));
-  if (!named || (layer.empty() && environment.empty()))
+Status mount_layers(const LayerList& layers, const std::string& environment, int init) {
+  const bool named =
+      are_layer_names(layers) && (environment.empty() || is_environment_name(environment));
+  if (!named || (layers.empty() && environment.empty()))
     return Error{Code::invalid_argument, "it is no name of a layer"};
   std::vector<std::string> directories;
-  if (!layer.empty()) directories.push_back(layer == kWheels ? layer : "layers/" + layer);
+  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer)
+    directories.push_back(*layer == kWheels ? *layer : "layers/" + *layer);
   if (!environment.empty()) directories.push_back(packages_of(environment));
   Result<Fd> mount = make_overlay(directories);
   if (!mount) return std::move(mount.error());

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Package layers inside the builder: one directory, seen read-only in one session more.
+// Package layers inside the builder: directories, seen as one read-only tree in one session more.
 //
 // Each session gets an overlay of its own: locks on its files are its own, and no path of the host
-// shows in its mountinfo. The layer's files are data to us: nothing of them is run or read here.
+// shows in its mountinfo. The layers' files are data to us: nothing of them is run or read here.
 // Threading: the builder's one thread, in its staging directory.
 #pragma once
 
 #include <string>
 
 #include "base/result.h"
+#include "model/layer.h"
 
 namespace vitrine::keeper {
 
-// `init` is a pidfd of the shell's pid 1; one of layer and environment may be "". `not_found` if there is
-// no such one (any more).
-Status mount_layer(const std::string& layer, const std::string& environment, int init);
+// Covers what is mounted there. `init` is a pidfd of the shell's pid 1; either the layers or the
+// environment may be empty. `not_found` if one of them does not exist (any more).
+Status mount_layers(const LayerList& layers, const std::string& environment, int init);
 
 // In the root of a zygote that is being made, below `root`.
 Status mount_environment(const std::string& environment, const std::string& root);

@@ -37,7 +37,7 @@ ProcessIsolation::ProcessIsolation(ProcessParts parts, Zygotes& zygotes, Capabil
 Status ProcessIsolation::check(const SandboxSpec& spec) const {
   if (spec.network)
     if (Status allowed = parts_.egress.check(*spec.network); !allowed) return allowed;
-  if (!spec.layer.empty() && !capabilities_.has(Capability::packages))
+  if (!spec.layers.empty() && !capabilities_.has(Capability::packages))
     return Error{.code = Code::unsupported,
                  .message = "sessions cannot have packages of their own on this host",
                  .remedy = "`vitrine doctor` reports what is missing"};
@@ -131,8 +131,9 @@ void ProcessIsolation::take_cold(const SandboxSpec& spec, Answer<Started> starte
 // Before anybody can talk to the worker.
 void ProcessIsolation::mount_layers(const std::shared_ptr<Delivery>& delivery) {
   const SandboxSpec& spec = delivery->sandbox->spec();
-  if (spec.layer.empty() && spec.environment.empty()) return open_network(delivery);
-  delivery->sandbox->mount_layer(std::string(spec.layer), [this, delivery](Status mounted) {
+  if (spec.layers.empty() && spec.environment.empty()) return open_network(delivery);
+  const LayerList layers = spec.layers;
+  delivery->sandbox->mount_layers(layers, [this, delivery](Status mounted) {
     if (!mounted) return fail(delivery, std::move(mounted.error()).during("adding packages"));
     open_network(delivery);
   });

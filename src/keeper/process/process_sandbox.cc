@@ -209,16 +209,16 @@ void ProcessSandbox::close_files(std::function<void()> quiet) { files_->close(st
 
 SandboxDisplay* ProcessSandbox::display() { return display_.get(); }
 
-void ProcessSandbox::mount_layer(const std::string& layer, Done done) {
-  if (shell_.layer == layer && shell_.environment == spec_.environment) return done(ok());
-  shell_.layer = layer;
+void ProcessSandbox::mount_layers(const LayerList& layers, Done done) {
+  if (shell_.layers == layers && shell_.environment == spec_.environment) return done(ok());
+  shell_.layers = layers;
   shell_.environment = spec_.environment;
-  parts_.shells.add_layer(shell_, layer, spec_.environment,
-                          [this, layer, done = std::move(done)](const Status& mounted) {
-                            if (mounted) spec_.layer = layer;
-                            else shell_.layer.reset();
-                            done(mounted);
-                          });
+  parts_.shells.mount_layers(shell_, layers, spec_.environment,
+                             [this, layers, done = std::move(done)](const Status& mounted) {
+                               if (mounted) spec_.layers = layers;
+                               else shell_.layers.reset();
+                               done(mounted);
+                             });
 }
 
 void ProcessSandbox::watch_worker(Pool& pool) {

@@ -65,7 +65,7 @@ class ProcessSandbox final : public Sandbox {
   void usage(Answer<wire::Used> answer) override;
   SandboxFiles& files() override;
   SandboxDisplay* display() override;
-  void mount_layer(const std::string& layer, Done done) override;
+  void mount_layers(const LayerList& layers, Done done) override;
 
   // --- For its isolation.
   Shell& shell() const { return shell_; }

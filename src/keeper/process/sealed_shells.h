@@ -40,9 +40,9 @@ class SealedShells final : public Shells {
               std::function<void(Result<Fd>)> listening) override {
     requests_.listen(shell, port, std::move(listening));
   }
-  void add_layer(const Shell& shell, const std::string& layer, const std::string& environment,
-                 std::function<void(Status)> done) override {
-    requests_.add_layer(shell, layer, environment, std::move(done));
+  void mount_layers(const Shell& shell, const LayerList& layers, const std::string& environment,
+                    std::function<void(Status)> done) override {
+    requests_.mount_layers(shell, layers, environment, std::move(done));
   }
   Status start_display(StartDisplay request, const std::vector<int>& fds,
                        std::function<void(Result<int>)> cloned) override {

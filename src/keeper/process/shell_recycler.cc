@@ -33,7 +33,7 @@ void keep_files(const Shells& shells, Shell& shell) {
 }  // namespace
 
 bool ShellRecycler::accepts(const Shell& shell) const {
-  return !stopping_ && shell.cgroup && shell.layer == "" && shell.environment.empty() &&
+  return !stopping_ && shell.cgroup && shell.layers == LayerList{} && shell.environment.empty() &&
          !shell.display.used && !shell.init_gone && shell.ruleset &&
          has_default_shape(shell.limits) && shell.uses < config_.uses_per_shell &&
          waiting_.size() < config_.shells;

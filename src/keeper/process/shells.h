@@ -23,6 +23,7 @@
 #include "keeper/process/network_traces.h"
 #include "keeper/reaper.h"
 #include "model/geometry.h"
+#include "model/layer.h"
 #include "model/level.h"
 #include "model/limits.h"
 
@@ -77,8 +78,8 @@ struct Shell {
   std::shared_ptr<const WorkerFds::Meters> meters;
   std::uint32_t uses = 0;  // workers that lived here
   Display display;
-  std::optional<std::string> layer = "";  // the packages that are mounted in it; none = unknown,
-  std::string environment = {};           // and those below them
+  std::optional<LayerList> layers = LayerList{};  // that are mounted in it; none = unknown,
+  std::string environment = {};                   // and what is below them
 
   std::function<void()> on_init_gone;  // set by whoever uses the shell
 };
@@ -153,10 +154,10 @@ class Shells {
   virtual Status start_zygote(const StartZygote& request, int socket, int zygote_filter,
                               int worker_filter, std::function<void(Result<int>)> started) = 0;
 
-  // Mounts packages in a shell that stands: a layer, an environment, or the one over the other. `done` is
+  // Mounts packages in a shell that stands: layers, an environment, or the ones over the other. `done` is
   // called once, later. The shell may be gone by then: nothing of it is touched.
-  virtual void add_layer(const Shell& shell, const std::string& layer,
-                         const std::string& environment, std::function<void(Status)> done) = 0;
+  virtual void mount_layers(const Shell& shell, const LayerList& layers,
+                            const std::string& environment, std::function<void(Status)> done) = 0;
   // A TCP socket that listens on 127.0.0.1 in the shell's network namespace; later, once.
   virtual void listen(const Shell& shell, std::uint16_t port,
                       std::function<void(Result<Fd>)> listening) = 0;

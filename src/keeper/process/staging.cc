@@ -87,7 +87,8 @@ Status prepare_staging(const BuilderConfig& config) {
     if (*environments)
       if (Status s = bind_layer(*environments, "environments"); !s) return s;
   }
-  if (::mkdir("root", 0755) != 0 || ::mkdir("proc", 0755) != 0 || ::mkdir("empty", 0755) != 0)
+  if (::mkdir("root", 0755) != 0 || ::mkdir("proc", 0755) != 0 || ::mkdir("empty", 0755) != 0 ||
+      ::mkdir(kPackagesStaging, 0755) != 0)
     return Error::from_errno("making a staging directory");
   return ok();
 }

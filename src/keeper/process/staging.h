@@ -12,6 +12,8 @@
 namespace vitrine::keeper {
 
 inline constexpr const char* kStaging = "/tmp";  // in the builder's own mount namespace only
+// Below it: an empty directory where a mount is made before it is moved into a session.
+inline constexpr const char* kPackagesStaging = "packages";
 
 // A tree as a mount of its own, made before the namespaces are; empty without the privilege.
 Fd clone_tree(const std::string& path);
