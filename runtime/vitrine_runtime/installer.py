@@ -20,13 +20,13 @@ from typing import Any
 
 from .index_pages import hosts_of
 from .installer_errors import Failed, meaning_of
+from .installer_offers import POINT, key_of, offer_built, offer_image
 from .sealed import __builtins__  # noqa: F401
 
 HOME = Path("/home/sandbox")
 LAYER = HOME / "layer"  # the tree that becomes the layer
 WORK = HOME / "work"  # cache and lists
 OFFERS = WORK / "image"
-POINT = "/usr/local/lib/vitrine-packages"
 UV = "/usr/local/bin/uv"
 PYTHON = "/usr/bin/python3"
 
@@ -105,12 +105,8 @@ def _image(environment: bool) -> dict[str, str]:
     for item in metadata.distributions():
         name = item.metadata["Name"]
         if name and (environment or POINT not in str(item.locate_file(""))):
-            found.setdefault(_key(name), item.version)
+            found.setdefault(key_of(name), item.version)
     return found
-
-
-def _key(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 # -- resolve: which versions ----------------------------------------------------------------------
@@ -125,8 +121,8 @@ def _resolve(job: dict[str, Any]) -> dict[str, Any]:
     has = dict(pin.split("==", 1) for pin in job.get("pins", []))  # of the session's own layers
     pins = [f"{name}=={version}" for name, version in sorted((image | has).items())]
     (WORK / "image.txt").write_text("".join(pin + "\n" for pin in pins))
-    _offer_image(WHOLE if job.get("allow_sdist") else 0, bool(job.get("environment")))
-    _offer_built(job.get("built", []))
+    offer_image(OFFERS, WHOLE if job.get("allow_sdist") else 0, bool(job.get("environment")))
+    offer_built(OFFERS, job.get("built", []))
     command = ["pip", "compile", str(WORK / "wanted.txt"), "--generate-hashes", "--no-header",
                "--no-annotate", "--no-emit-index-url", "--no-strip-extras", "--upgrade",
                "--output-file", str(WORK / "pins.txt")]  # fmt: skip
@@ -134,71 +130,36 @@ def _resolve(job: dict[str, Any]) -> dict[str, Any]:
     try:
         _uv([*command, "--constraints", str(WORK / "image.txt")], job)
     except Failed as failed:
-        if failed.code not in ("conflict", "package_not_found", "no_wheel") or job.get("pins"):
+        if failed.code not in ("conflict", "package_not_found", "no_wheel"):
             raise
+        changed = _changed(job["requirements"], has)
+        if has and not changed:
+            raise
+        if has:  # what else the session has stays as it is, and what it needs is looked at again
+            rest = [f"{name}=={version}" for name, version in has.items() if name not in changed]
+            (WORK / "wanted.txt").write_text("\n".join([*job["requirements"], *rest]) + "\n")
+            pins = [pin for pin in pins if pin.split("==")[0] not in changed]
+            (WORK / "image.txt").write_text("".join(pin + "\n" for pin in pins))
         try:
-            _uv(command, job)
+            _uv([*command, "--constraints", str(WORK / "image.txt")] if has else command, job)
         except Failed as plain:
             raise plain from None
-        shadows = True
+        shadows = not has
     chosen = []
     for block in re.split(r"\n(?=\S)", (WORK / "pins.txt").read_text()):
         pin = _PIN.match(block.strip())
-        if pin and image.get(_key(pin[1])) != pin[3].rstrip("\\").strip():
+        if pin and image.get(key_of(pin[1])) != pin[3].rstrip("\\").strip():
             hashes = sorted(re.findall(r"--hash=(\w+:[0-9a-f]+)", block))
             version = pin[3].rstrip("\\").strip()
-            chosen.append({"name": _key(pin[1]), "version": version, "hashes": hashes})
+            chosen.append({"name": key_of(pin[1]), "version": version, "hashes": hashes})
     return {"pins": sorted(chosen, key=lambda one: one["name"]), "shadows": shadows}
 
 
-def _offer_image(whole: int, environment: bool) -> None:
-    """What the image has, as wheels that hold nothing but what they tell: uv looks no further,
-    also where there is no index. Up to `whole` bytes they hold their files too: a build may need
-    them, and its environment gets what is offered here."""
-    import zipfile
-    from importlib import metadata
-
-    OFFERS.mkdir()
-    for item in metadata.distributions():
-        about = item.read_text("METADATA")
-        if not about or (POINT in str(item.locate_file("")) and not environment):
-            continue
-        stem = f"{_key(item.metadata['Name']).replace('-', '_')}-{item.version}"
-        with zipfile.ZipFile(OFFERS / f"{stem}-py3-none-any.whl", "w") as wheel:
-            wheel.writestr(f"{stem}.dist-info/METADATA", about)
-            tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-            wheel.writestr(f"{stem}.dist-info/WHEEL", tags)
-            wheel.writestr(f"{stem}.dist-info/RECORD", "")
-            files = {str(file): str(item.locate_file(file)) for file in item.files or ()}
-            files = {file: path for file, path in files.items() if _belongs(file, path)}
-            if whole and sum(os.path.getsize(path) for path in files.values()) <= whole:
-                for file, path in files.items():
-                    wheel.write(path, file)
-                entries = item.read_text("entry_points.txt")
-                if entries:
-                    wheel.writestr(f"{stem}.dist-info/entry_points.txt", entries)
-
-
-def _offer_built(pins: list[str]) -> None:
-    """What the session had built from source, as wheels that hold nothing: it is there, and an
-    index that has no wheel of it is not asked for one."""
-    import zipfile
-
-    for pin in pins:
-        name, version = pin.split("==", 1)
-        stem = f"{name.replace('-', '_')}-{version}"
-        about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-        tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        with zipfile.ZipFile(OFFERS / f"{stem}-py3-none-any.whl", "w") as wheel:
-            wheel.writestr(f"{stem}.dist-info/METADATA", about)
-            wheel.writestr(f"{stem}.dist-info/WHEEL", tags)
-            wheel.writestr(f"{stem}.dist-info/RECORD", "")
-
-
-def _belongs(file: str, path: str) -> bool:
-    """Programs are elsewhere in the image than their record says; a build needs modules."""
-    outside = file.startswith(("/", "..")) or "__pycache__" in file or ".dist-info/" in file
-    return not outside and os.path.isfile(path)
+def _changed(requirements: list[str], has: dict[str, str]) -> set[str]:
+    """Packages of the session that a requirement names with a version: they may be replaced."""
+    named = {key_of(re.split(r"[^A-Za-z0-9._-]", one)[0]) for one in requirements if "=" in one or
+             "<" in one or ">" in one}  # fmt: skip
+    return named & has.keys()
 
 
 # -- install: unpack what was chosen --------------------------------------------------------------
@@ -234,7 +195,7 @@ def _hosts(job: dict[str, Any]) -> dict[str, Any]:
     from concurrent.futures import ThreadPoolExecutor
 
     _certificates(job)
-    names = {_key(re.split(r"[^A-Za-z0-9._-]", one)[0]) for one in job["requirements"]}
+    names = {key_of(re.split(r"[^A-Za-z0-9._-]", one)[0]) for one in job["requirements"]}
     bases = [job["index_url"], *job.get("extra_index_urls", [])]
     pages = [f"{base.rstrip('/')}/{name}/" for base in bases for name in sorted(names)]
     with ThreadPoolExecutor(8) as pool:
