@@ -32,7 +32,7 @@ const Schema kLimitsView{
     .kind = kAnswer,
     .fields = {count("memory_mb", ""), amount("cpus", ""), count("processes", ""),
                count("disk_mb", ""), count("output_kb", ""), amount("exec_timeout_s", ""),
-               amount("idle_timeout_s", "")}};
+               amount("idle_timeout_s", ""), amount("install_timeout_s", "")}};
 const Schema kDisplayView{
     .name = "DisplayView", .kind = kAnswer, .fields = {count("width", ""), count("height", "")}};
 const Schema kNetworkView{.name = "NetworkView", .kind = kAnswer, .fields = {strings("allow", "")}};
@@ -76,18 +76,20 @@ const std::vector<std::string_view> kOutcomes{"ok",      "exception", "policy", 
 const Schema kSessionView{
     .name = "SessionView",
     .kind = kAnswer,
-    .fields = {id("id", "32 hex digits"), id("name", ""),
-               required(choice("state", {"ready", "busy", "frozen", "dead"}, "",
-                               "`frozen`: idle for half its `idle_timeout_s`; the next execution "
-                               "wakes it")),
-               id("isolation", ""), id("policy", ""), id("created_at", "RFC 3339"),
-               required(object("limits", &kLimitsView, "", "")),
-               required(object("display", &kDisplayView, "", "")),
-               strings("notes", "remarks about the session"),
-               object("network", &kNetworkView, "", "if it was given"),
-               text("environment", 0, "", "if it was given"),
-               whole("seed", 0, 0, "", "if it was given"),
-               object("death", &kDeath, "", "of a dead session")}};
+    .fields = {
+        id("id", "32 hex digits"), id("name", ""),
+        required(choice("state", {"ready", "busy", "frozen", "dead"}, "",
+                        "`frozen`: idle for half its `idle_timeout_s`; the next execution "
+                        "wakes it")),
+        id("isolation", ""), id("policy", ""), id("created_at", "RFC 3339"),
+        required(object("limits", &kLimitsView, "", "")),
+        required(object("display", &kDisplayView, "", "")),
+        strings("notes", "remarks about the session"),
+        strings("packages",
+                "what is installed in it beyond image and environment: `\"polars==1.31.0\"`"),
+        object("network", &kNetworkView, "", "if it was given"),
+        text("environment", 0, "", "if it was given"), whole("seed", 0, 0, "", "if it was given"),
+        object("death", &kDeath, "", "of a dead session")}};
 
 const Schema kSessionPage{
     .name = "SessionPage",

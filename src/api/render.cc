@@ -122,7 +122,7 @@ std::string answer_json(const session::Execution& execution) {
   return whole ? execution.rendered : execution_json(execution.record);
 }
 
-std::string limits_json(const Limits& limits) {
+std::string limits_json(const Limits& limits, std::chrono::milliseconds install_time) {
   const auto seconds = [](std::chrono::milliseconds time) {
     return number(static_cast<double>(time.count()) / 1000);
   };
@@ -132,25 +132,29 @@ std::string limits_json(const Limits& limits) {
          ",\"disk_mb\":" + std::to_string(limits.disk_bytes >> 20) +
          ",\"output_kb\":" + std::to_string(limits.output_bytes >> 10) +
          ",\"exec_timeout_s\":" + seconds(limits.exec_time) +
-         ",\"idle_timeout_s\":" + seconds(limits.idle_time) + "}";
+         ",\"idle_timeout_s\":" + seconds(limits.idle_time) +
+         ",\"install_timeout_s\":" + seconds(install_time) + "}";
 }
 
 std::string session_json(const session::Session& session) {
   json::array notes;
   for (const std::string& note : session.notes()) notes.push_back(json::string(note));
+  json::array packages;
+  for (const std::string& pin : session.spec().packages) packages.push_back(json::string(pin));
   const char* state = "ready";
   if (session.death()) state = "dead";
   else if (session.is_frozen()) state = "frozen";
   else if (session.busy()) state = "busy";
-  std::string out = "{\"id\":\"" + session.id + "\",\"name\":" + json_text(session.spec().name) +
-                    ",\"state\":\"" + state +
-                    "\",\"isolation\":" + json_text(to_string(session.spec().isolation)) +
-                    ",\"policy\":" + json_text(std::string(to_string(session.spec().policy))) +
-                    ",\"created_at\":\"" + session.created_at +
-                    "\",\"limits\":" + limits_json(session.spec().limits) +
-                    ",\"display\":{\"width\":" + std::to_string(session.spec().display.width) +
-                    ",\"height\":" + std::to_string(session.spec().display.height) + "}" +
-                    ",\"notes\":" + json::serialize(notes);
+  std::string out =
+      "{\"id\":\"" + session.id + "\",\"name\":" + json_text(session.spec().name) +
+      ",\"state\":\"" + state +
+      "\",\"isolation\":" + json_text(to_string(session.spec().isolation)) +
+      ",\"policy\":" + json_text(std::string(to_string(session.spec().policy))) +
+      ",\"created_at\":\"" + session.created_at +
+      "\",\"limits\":" + limits_json(session.spec().limits, session.spec().install_time) +
+      ",\"display\":{\"width\":" + std::to_string(session.spec().display.width) +
+      ",\"height\":" + std::to_string(session.spec().display.height) + "}" +
+      ",\"notes\":" + json::serialize(notes) + ",\"packages\":" + json::serialize(packages);
   if (session.spec().network) {
     json::array rules;
     for (const std::string& rule : session.spec().network->allow)
@@ -185,6 +189,10 @@ std::string event_json(const session::Event& event) {
     }
     std::string operator()(const session::NoteEvent& e) {
       return json::serialize(json::object{{"type", "note"}, {"text", e.text}});
+    }
+    std::string operator()(const session::ProgressEvent& e) {
+      return json::serialize(
+          json::object{{"type", "progress"}, {"stage", "packages"}, {"text", e.text}});
     }
     std::string operator()(const session::InputEvent&) { return ""; }
     std::string operator()(const session::ScreenshotEvent& e) {

@@ -14,7 +14,7 @@ std::string execution_json(const ExecRecord& record);
 // The same of one that has finished. What the history has rendered is not rendered again.
 std::string answer_json(const session::Execution& execution);
 std::string session_json(const session::Session& session);
-std::string limits_json(const Limits& limits);
+std::string limits_json(const Limits& limits, std::chrono::milliseconds install_time);
 // One line of NDJSON, without the newline; "" for events this surface does not show.
 std::string event_json(const session::Event& event);
 

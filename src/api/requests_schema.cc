@@ -51,7 +51,11 @@ const Schema kLimits{
         number("exec_timeout_s", 0.001, 86'400, "30",
                "one execution, unless it has its own `timeout_s`"),
         number("idle_timeout_s", 1, 30 * 86'400, "1800",
-               "time in which nothing runs, waits or is requested of the session")}};
+               "time in which nothing runs, waits or is requested of the session"),
+        number("install_timeout_s", 0.001, 86'400, "300",
+               "installations of packages that the session's creation or one of its executions "
+               "waits for, together; they do not count towards `exec_timeout_s`. One installation "
+               "lasts at most the server's `--install-timeout`")}};
 
 const Schema kDisplay{.name = "Display",
                       .fields = {whole("width", kLeastScreen, kMostScreen, "1024", "pixels"),
@@ -90,7 +94,7 @@ const std::vector<Field> kSessionAlone{
               "`GCONV_PATH`"),
     whole("seed", 0, INT64_MAX, "none",
           "fixes `random`, numpy's global generator and `hash()` of strings"),
-    object("limits", &kLimits, "", "the seven of [limits.md](limits.md)"),
+    object("limits", &kLimits, "", "the eight of [limits.md](limits.md)"),
     text("environment", 64, "`\"default\"`",
          "packages that the operator built; `GET /v1/info` lists them, an unknown one is 400 "
          "`unknown_environment`"),

@@ -50,8 +50,10 @@ Task<std::optional<Result<Provided>>> LivePackages::provided_while_asked(
     while (!it->newest) co_await it->changes.wait();
     co_return true;
   };
-  Provisioner::Progress silent;
-  auto first = co_await (provide_for(session, std::move(wish), std::move(silent), turn) ||
+  Provisioner::Progress progress = [execution](const std::string& text) {
+    execution->add_progress(text);
+  };
+  auto first = co_await (provide_for(session, std::move(wish), std::move(progress), turn) ||
                          ended(execution) || replaced(asked));
   if (first.index() != 0 || execution->is_finished()) co_return std::nullopt;
   co_return std::move(std::get<0>(first));
@@ -77,8 +79,13 @@ Task<void> LivePackages::answer(std::shared_ptr<session::Session> session,
   struct Question {
     std::shared_ptr<Live> live;
     std::shared_ptr<session::Execution> of;
-    ~Question() { live->questions.erase(of); }
-  } question{live, execution};
+    std::shared_ptr<session::Session> session;
+    ~Question() {
+      live->questions.erase(of);
+      if (!live->orphaned) session->end_installing(*of);
+    }
+  } question{live, execution, session};
+  session->begin_installing(*execution);
   const auto asked = std::make_shared<Asked>(executor_);
   live->questions[execution] = asked;
   asked->newest = std::move(packages);
@@ -86,6 +93,10 @@ Task<void> LivePackages::answer(std::shared_ptr<session::Session> session,
     PackageRequest wish{.packages = std::move(*asked->newest)};
     asked->newest.reset();
     wish.allow_sdist = session->spec().allow_sdist;  // its client's word, not its code's
+    // All installations of an execution together, or code that requests one after another would run
+    // for ever.
+    wish.time = std::chrono::duration_cast<std::chrono::milliseconds>(session->spec().install_time -
+                                                                      execution->time_installing());
     std::shared_ptr<Turn> turn;
     std::optional<Result<Provided>> answered =
         co_await provided_while_asked(session, execution, asked, std::move(wish), &turn);
@@ -109,6 +120,7 @@ Task<void> LivePackages::answer(std::shared_ptr<session::Session> session,
     } else {
       reply.added = provided->added;
     }
+    session->end_installing(*execution);
     session->answer_packages(*execution, reply);
   }
 }

@@ -3,6 +3,8 @@
 // provisioner and the installer. A Provided holds its layers, so that nobody removes them meanwhile.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,8 @@ struct PackageRequest {
   LayerList layers = {};         // that the session has already: their versions stay
   std::string environment = {};  // of the session
   std::string owner = {};        // whose quota an installation counts for
+  std::optional<std::chrono::milliseconds> time =
+      {};  // that the session waits for it; queueing counts
 
   bool empty() const { return packages.empty() && imports.empty(); }
 };

@@ -236,13 +236,21 @@ Task<Result<Provided>> Provisioner::provide(PackageRequest wish, Progress progre
       }
     } waiting{pending, this};
     std::shared_ptr<PendingInstall> mine = pending;
+    const auto latest = wish.time ? Clock::now() + *wish.time : Clock::time_point::max();
     std::size_t told = 0;
     while (!mine->result) {
       const std::vector<std::string>& said = mine->installation->progress;
       for (; told < said.size(); ++told)
         if (progress) progress(said[told]);
       if (mine->result) break;
-      co_await mine->installation->changes.wait();
+      if (Clock::now() >= latest)
+        co_return package_error(
+            "install_timeout",
+            "the installation took longer than the session's install_timeout_s allows",
+            "set limits.install_timeout_s higher when the session is created, or install the "
+            "packages before it with POST /v1/packages",
+            Code::unavailable);
+      co_await mine->installation->changes.wait(latest);
     }
     const Result<Provided>& done = *mine->result;
     if (!done) co_return done.error();

@@ -49,6 +49,14 @@ class ProvisionerTest : public ::testing::Test {
     ASSERT_TRUE(first.value());
   }
 
+  // A layer on disk, as an installation has left it.
+  void have_layer(char name, std::vector<std::string> pins) {
+    Result<packages::Layers::Draft> draft = provisioner.layers().begin();
+    ASSERT_TRUE(draft);
+    ASSERT_TRUE(provisioner.layers().commit(
+        std::move(*draft), {.id = std::string(64, name), .pins = std::move(pins)}));
+  }
+
   vitrine::testing::TempDir directory;
   vitrine::testing::Life life{directory.path()};
   vitrine::testing::Front& front = life.front;
@@ -168,6 +176,54 @@ TEST_F(ProvisionerTest, LetsTwoInstallAtATimeAndTheThirdWaitForItsTurn) {
   EXPECT_TRUE(first.is_done());
   EXPECT_FALSE(second.is_done());
   EXPECT_EQ(front.keeper.count<wire::Create>(), 4u);
+}
+
+TEST_F(ProvisionerTest, LeavesASessionWhoseTimeForInstallationsIsOver) {
+  know_the_image();
+  PackageRequest request = request_of("six");
+  request.time = std::chrono::seconds(5);
+  Started asked = provide(request);
+  front.advance(std::chrono::seconds(6));
+
+  const Result<Provided> provided = asked.value();
+  ASSERT_FALSE(provided);
+  EXPECT_EQ(provided.error().reason, "install_timeout");
+  EXPECT_NE(provided.error().remedy.find("install_timeout_s"), std::string::npos);
+  EXPECT_EQ(front.keeper.count<wire::End>(), 2u) << "nobody waits for it";
+}
+
+TEST_F(ProvisionerTest, AddsNothingThatTheSessionsLayersHave) {
+  know_the_image();
+  have_layer('a', {"six==1.0"});
+  PackageRequest request = request_of("tool");
+  request.layers = {std::string(64, 'a')};
+  Started asked = provide(request);
+
+  answer(R"({"done": {"pins": [{"name": "six", "version": "1.0", "hashes": []}]}})");
+
+  const Result<Provided> provided = asked.value();
+  ASSERT_TRUE(provided);
+  EXPECT_EQ(provided->layers, request.layers);
+  EXPECT_EQ(provided->packages, std::vector<std::string>{"six==1.0"});
+  EXPECT_TRUE(provided->added.empty());
+}
+
+TEST_F(ProvisionerTest, JoinsWhatASessionWithoutPackagesWasGivenForTheSameRequest) {
+  know_the_image();
+  have_layer('a', {"six==1.0"});
+  have_layer('b', {"tool==2.0"});
+  Started first = provide(request_of("tool"));
+  answer(R"({"done": {"pins": []}})");
+  ASSERT_TRUE(first.value());
+  const std::size_t sessions = front.keeper.count<wire::Create>();
+  PackageRequest request = request_of("tool");
+  request.layers = {std::string(64, 'a')};
+
+  const Result<Provided> provided = provide(request).value();
+
+  ASSERT_TRUE(provided);
+  EXPECT_EQ(provided->layers, request.layers);
+  EXPECT_EQ(front.keeper.count<wire::Create>(), sessions) << "nothing was resolved";
 }
 
 TEST_F(ProvisionerTest, GivesAnImpatientClientAnAnswerWhileTheInstallationGoesOn) {

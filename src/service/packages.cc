@@ -79,6 +79,7 @@ Task<Status> Packages::prepare(SessionRequest& request, session::Prepared& prepa
   if (wish.empty()) co_return ok();
   wish.environment = request.spec.environment;
   wish.owner = request.spec.owner;
+  wish.time = request.spec.install_time;
   Result<Provided> provided = Provided{};
   if (request.patience) {
     provided = co_await provisioner_.provide_within(wish, *request.patience);
@@ -118,6 +119,7 @@ Task<Result<InstalledPackages>> Packages::install(PackageRequest wish, Client& c
 Task<Result<InstalledPackages>> Packages::add(SessionRef session, PackageRequest wish,
                                               Client& client) {
   const std::shared_ptr<session::Session> to = own(session);
+  wish.time = to->spec().install_time;
   std::shared_ptr<LivePackages::Turn> turn;  // until the layers are mounted
   Provide provide = [this, to, wish, &turn](Provisioner::Progress progress) {
     return live_.provide_for(to, wish, std::move(progress), &turn);

@@ -30,6 +30,10 @@ struct ErrorEvent {
 struct NoteEvent {
   std::string text;
 };
+// An installation of packages that the code requested goes on.
+struct ProgressEvent {
+  std::string text;
+};
 struct InputEvent {
   std::string prompt;
   bool password = false;
@@ -42,7 +46,7 @@ struct FrameEvent {
 };
 struct FinishedEvent {};
 
-using Event = std::variant<OutputEvent, ResultEvent, ErrorEvent, NoteEvent, InputEvent,
-                           ScreenshotEvent, FrameEvent, FinishedEvent>;
+using Event = std::variant<OutputEvent, ResultEvent, ErrorEvent, NoteEvent, ProgressEvent,
+                           InputEvent, ScreenshotEvent, FrameEvent, FinishedEvent>;
 
 }  // namespace vitrine::session

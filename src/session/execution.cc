@@ -91,6 +91,10 @@ void Execution::add_note(std::string text) {
   append(NoteEvent{std::move(text)}, 0);
 }
 
+void Execution::add_progress(std::string text) {
+  if (take_extra(text.size())) append(ProgressEvent{std::move(text)}, 0);
+}
+
 void Execution::add_input(InputEvent input) {
   if (take_extra(input.prompt.size())) append(std::move(input), 0);
 }

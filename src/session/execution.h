@@ -48,6 +48,7 @@ class Execution {
   void add_result(ResultEvent result);
   void add_error(ExecError error);
   void add_note(std::string text);
+  void add_progress(std::string text);
   void add_input(InputEvent input);
   void add_screenshot(std::optional<std::string> png);
   void add_frame(StripFrame frame);
@@ -75,6 +76,12 @@ class Execution {
   std::string stack;         // where it was when it was asked last
   std::uint64_t stacks = 0;  // how often it has told
   Clock::time_point started{};
+  // Its time limit does not count while packages are installed for it.
+  std::optional<Clock::time_point> installing_since;
+  Clock::duration installing{};  // before that
+  Clock::duration time_installing() const {
+    return installing + (installing_since ? Clock::now() - *installing_since : Clock::duration{});
+  }
   std::uint64_t cpu_before_us = 0;
 
  private:

@@ -20,6 +20,7 @@ struct BytesOf {
     return it.error.name.size() + it.error.value.size() + it.error.traceback.size();
   }
   std::size_t operator()(const NoteEvent& it) const { return it.text.size(); }
+  std::size_t operator()(const ProgressEvent& it) const { return it.text.size(); }
   std::size_t operator()(const InputEvent& it) const { return it.prompt.size(); }
   std::size_t operator()(const ScreenshotEvent& it) const { return it.png ? it.png->size() : 0; }
   std::size_t operator()(const FrameEvent& it) const {

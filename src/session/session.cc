@@ -212,15 +212,36 @@ void Session::arm_watch() {
   const std::uint64_t number = current_->number;
   const auto limit = current_->request.timeout.value_or(spec_.limits.exec_time);
   watch_timer_.expires_after(std::min(kUnwatched, limit));
-  watch_timer_.async_wait([self = shared_from_this(), number, limit](error_code cancelled) {
+  watch_timer_.async_wait([self = shared_from_this(), number](error_code cancelled) {
     if (cancelled || !self->current_ || self->current_->number != number) return;
-    const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(
-        Clock::now() - self->current_->started);
-    const auto left = std::max(limit - spent, std::chrono::milliseconds(1));
-    self->current_->watched = true;
-    self->keeper_.post(
-        wire::Watch{self->keeper_id_, number, static_cast<std::uint64_t>(left.count())});
+    self->watch_now();
   });
+}
+
+void Session::watch_now() {
+  const auto limit = current_->request.timeout.value_or(spec_.limits.exec_time);
+  const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(
+      Clock::now() - current_->started - current_->time_installing());
+  const auto left = std::max(limit - spent, std::chrono::milliseconds(1));
+  current_->watched = true;
+  keeper_.post(wire::Watch{keeper_id_, current_->number, static_cast<std::uint64_t>(left.count())});
+}
+
+void Session::begin_installing(Execution& execution) {
+  if (current_.get() != &execution || execution.installing_since || execution.ending) return;
+  execution.installing_since = Clock::now();
+  watch_timer_.cancel();
+  if (std::exchange(execution.watched, false) && !death_)
+    keeper_.post(wire::Unwatch{keeper_id_, execution.number});
+}
+
+// The watch begins at once, and not when kUnwatched is over: code that installs again and again would
+// never be watched.
+void Session::end_installing(Execution& execution) {
+  if (!execution.installing_since) return;
+  execution.installing = execution.time_installing();
+  execution.installing_since.reset();
+  if (current_.get() == &execution && !execution.ending && !death_) watch_now();
 }
 
 void Session::arm_resume_limit(std::chrono::milliseconds limit) {

@@ -60,6 +60,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void interrupt(const Execution* execution);
   void answer_input(const Execution& execution, std::optional<std::string> line);
   void answer_packages(const Execution& execution, const wire::PackageReply& reply);
+  // Between the two the execution's time limit does not count: it waits for packages.
+  void begin_installing(Execution& execution);
+  void end_installing(Execution& execution);
   // What happens in it from now on, or after the event with this cursor.
   Feed feed(std::optional<std::uint64_t> after = std::nullopt) { return Feed(feed_, after); }
   // Where it is running now; "" when idle, nullopt when it did not answer in time.
@@ -134,6 +137,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void never_began(Execution& execution, const char* note);
   void break_off(const Error& why);
   void arm_watch();
+  void watch_now();
   // Executions wait for an adopted worker's `ready`. Their time limit holds meanwhile, too.
   void arm_resume_limit(std::chrono::milliseconds limit);
 

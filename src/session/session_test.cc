@@ -280,6 +280,23 @@ TEST_F(SessionTest, AsksForAPersonsInputAndForPackagesInTheirOwnWays) {
   EXPECT_EQ(worker.count(wire::Type::package_reply), 1u);
 }
 
+TEST_F(SessionTest, DoesNotCountTheTimeOfAnInstallationAsTimeOfTheExecution) {
+  auto session = connected();
+  auto execution = session->execute({.code = "%pip install six", .timeout = milliseconds(1000)});
+  front.advance(milliseconds(100));
+  ASSERT_EQ(front.keeper.count<wire::Watch>(), 1u);
+
+  session->begin_installing(**execution);
+  front.advance(milliseconds(5000));
+  EXPECT_EQ(front.keeper.count<wire::Unwatch>(), 1u);
+  session->end_installing(**execution);
+  front.settle();
+
+  ASSERT_EQ(front.keeper.count<wire::Watch>(), 2u) << "at once: others would never be watched";
+  EXPECT_EQ(front.keeper.asked<wire::Watch>()[1].milliseconds, 900u);
+  EXPECT_EQ((*execution)->time_installing(), milliseconds(5000));
+}
+
 TEST_F(SessionTest, TellsTheStackOfWhatRunsAndNothingAboutASilentOne) {
   auto session = connected();
   EXPECT_EQ(front.run(session->stack()), "");

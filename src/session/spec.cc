@@ -24,6 +24,7 @@ std::string spec_to_json(const SessionSpec& spec) {
                    {"output_bytes", limits.output_bytes},
                    {"exec_ms", limits.exec_time.count()},
                    {"idle_ms", limits.idle_time.count()},
+                   {"install_ms", spec.install_time.count()},
                    {"display_width", spec.display.width},
                    {"display_height", spec.display.height}};
   if (spec.seed) out["seed"] = *spec.seed;
@@ -79,6 +80,7 @@ SessionSpec spec_from_json(const std::string& text) {
   limits.output_bytes = number("output_bytes", limits.output_bytes);
   limits.exec_time = std::chrono::milliseconds(number("exec_ms", 30'000));
   limits.idle_time = std::chrono::milliseconds(number("idle_ms", 1'800'000));
+  spec.install_time = std::chrono::milliseconds(number("install_ms", 300'000));
   spec.display.width = static_cast<std::uint32_t>(number("display_width", spec.display.width));
   spec.display.height = static_cast<std::uint32_t>(number("display_height", spec.display.height));
   if (!spec.display.validate()) spec.display = {};

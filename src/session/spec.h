@@ -3,6 +3,7 @@
 // and how the store keeps it: without secrets, and without what only concerns its making.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -36,7 +37,9 @@ struct SessionSpec {
   IsolationKind isolation = IsolationKind::process;
   std::string environment;  // the operator's, model/environment.h; "" = the image alone
   Geometry display;
-  bool allow_sdist = false;           // for packages that its code asks for
+  bool allow_sdist = false;  // for packages that its code asks for
+  // How long the session, or one execution of it, waits for installations in total.
+  std::chrono::milliseconds install_time{300'000};
   LayerList layers;                   // of packages, model/layer.h
   bool layer_first = false;           // they come before the image's own versions
   std::vector<std::string> packages;  // of its layers: "polars==1.31.0"

@@ -18,6 +18,7 @@ TEST(SessionSpec, ComesBackFromTheStoreAsItWas) {
   spec.network = Network{{"files.example:443"}};
   spec.imports = {"numpy"};
   spec.environment = "lab";
+  spec.install_time = std::chrono::milliseconds(7);
   spec.layers = {"abc", "def"};
   spec.packages = {"six==1.0"};
   spec.layer_first = true;
@@ -36,6 +37,7 @@ TEST(SessionSpec, ComesBackFromTheStoreAsItWas) {
   EXPECT_EQ(back.network->allow, spec.network->allow);
   EXPECT_EQ(back.imports, spec.imports);
   EXPECT_EQ(back.environment, "lab");
+  EXPECT_EQ(back.install_time, spec.install_time);
   EXPECT_EQ(back.layers, (LayerList{"abc", "def"}));
   EXPECT_EQ(back.packages, spec.packages);
   EXPECT_TRUE(back.layer_first);

@@ -245,7 +245,8 @@ Task<void> Native::info(Exchange& exchange) {
   out["policy"] = to_string(operations.default_policy());  // of sessions that name none
   out["policies"] = json::array{"native", "restricted", "smolagents"};
   std::string text = json::serialize(out);
-  text.insert(text.size() - 1, ",\"limits\":" + limits_json(Limits{}));
+  text.insert(text.size() - 1,
+              ",\"limits\":" + limits_json(Limits{}, session::SessionSpec{}.install_time));
   co_await exchange.respond(http::status::ok, "application/json", text);
 }
 

@@ -20,7 +20,8 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000 + 0.5));
 }
 
-void read_limits(Fields& outer, Limits& limits) {
+void read_limits(Fields& outer, session::SessionSpec& spec) {
+  Limits& limits = spec.limits;
   const json::object* object = outer.object("limits");
   if (object == nullptr) return;
   Fields fields(*object, "limits.");
@@ -33,6 +34,7 @@ void read_limits(Fields& outer, Limits& limits) {
   if (auto v = fields.whole("output_kb")) limits.output_bytes = *v << 10;
   if (auto v = fields.number("exec_timeout_s")) limits.exec_time = milliseconds(*v);
   if (auto v = fields.number("idle_timeout_s")) limits.idle_time = milliseconds(*v);
+  if (auto v = fields.number("install_timeout_s")) spec.install_time = milliseconds(*v);
   if (auto problem = fields.problem()) outer.adopt(std::move(*problem));
 }
 
@@ -116,7 +118,7 @@ void read_session(Fields& fields, service::SessionRequest& request) {
     spec.variant = Variant::seeded;
   }
   read_display(fields, spec.display);
-  read_limits(fields, spec.limits);
+  read_limits(fields, spec);
   read_network(fields, spec);
 }
 
