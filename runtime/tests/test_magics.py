@@ -187,7 +187,10 @@ def test_settings_of_other_notebooks_are_accepted(session: Session) -> None:
     [
         "%pip install surely-not-there", "!pip install surely-not-there", "pip install surely-not-there",
         "!python3 -m pip install -q surely-not-there", "!pip3 install 'surely-not-there>=1'",
-        "%conda install surely-not-there",
+        "%conda install -y -c conda-forge surely-not-there", "uv pip install surely-not-there",
+        "%uv pip install surely-not-there", "python -m pip install surely-not-there",
+        "%pip install --no-cache-dir --timeout 60 surely-not-there  # a comment",
+        "!pip install surely-not-there>=1",
     ],
 )  # fmt: skip
 def test_packages_are_asked_of_the_server(session: Session, code: str) -> None:
@@ -196,7 +199,7 @@ def test_packages_are_asked_of_the_server(session: Session, code: str) -> None:
     done = session.wait(answers=[reply])
 
     assert done.asked == [] and done.requested[0][0].startswith("surely-not-there")
-    assert done.error is None and "Installed surely-not-there==1" in done.stdout
+    assert done.error is None and ("Successfully installed surely-not-there-1" in done.stdout or "-q" in code)
 
 
 def test_packages_that_the_server_refuses(session: Session) -> None:
@@ -222,8 +225,10 @@ def test_too_many_packages_are_refused_before_anybody_is_asked(session: Session)
 def test_packages_that_are_there(loaded: Session) -> None:
     done = loaded.run("!pip install -q numpy\n%pip install pandas\n1")
 
-    assert done.value == "1" and done.stdout.count("already satisfied") == 2
-    assert "numpy==" in loaded.run("%pip list").stdout
+    assert done.value == "1" and done.stdout.count("already satisfied") == 1
+    assert "numpy==" in loaded.run("%pip freeze").stdout
+    assert "numpy " in loaded.run("%pip list").stdout
+    assert "Version: " in loaded.run("%pip show numpy").stdout
 
 
 def test_help_by_question_mark(session: Session) -> None:

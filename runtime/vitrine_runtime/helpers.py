@@ -12,6 +12,8 @@ from typing import NoReturn
 
 from .display import Display
 from .errors import FAILURES
+from .imports import ImportHooks
+from .package_door import PackageDoor
 from .packages import vitrine_install
 from .pretty import safe_repr
 from .sealed import __builtins__ as _sealed
@@ -74,8 +76,9 @@ def _plain(obj: object, around: set[int], depth: int) -> object:
         around.discard(id(obj))
 
 
-def install(stdin: Stdin, display: Display) -> None:
+def install(stdin: Stdin, display: Display, imports: ImportHooks) -> None:
     """Puts all of them in place. Called once, in the zygote."""
+    PackageDoor(stdin).install(imports)
 
     def input(prompt: object = "", /) -> str:
         """Reads one line: from the given stdin, or by asking the client."""

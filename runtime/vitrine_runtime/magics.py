@@ -95,7 +95,7 @@ class Magics:
 
     def magic(self, name: str, arguments: str, bare: bool = False) -> object:
         if bare:
-            arguments = f"install {arguments}"
+            return self.shell(f"pip install {arguments}")
         return LINE[name](self, arguments)
 
     def cell(self, magic: CellMagic) -> object:
@@ -107,8 +107,9 @@ class Magics:
 
     def shell(self, command: str) -> None:
         command = shell.expand(command, self.names)
-        if packages.is_install(command):
-            packages.pip(self, command.partition("pip")[2].lstrip("3").strip())
+        words = packages.install_words(command)
+        if words is not None:
+            packages.pip(self, words)
         else:
             self.shell_script(command, shell.SHELL)
 

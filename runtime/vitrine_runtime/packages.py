@@ -5,30 +5,27 @@ from __future__ import annotations
 
 import importlib
 import re
-from typing import TYPE_CHECKING
+import shlex
+from typing import TYPE_CHECKING, Any
 
 from .channel import encodable
+from .package_door import MAX_PACKAGE, MAX_PACKAGES
+from .pip_actions import POINT, NotInstalled, lines_of
+from .pip_actions import install as pip_install
+from .pip_command import Refused, other, parse
 from .sealed import __builtins__  # noqa: F401
 
 if TYPE_CHECKING:
     from .magics import Magics
 
-_INSTALL = re.compile(r"\s*(?:\S*python[\d.]*\s+-m\s+)?pip3?\s+install\b")
-_QUIET = {
-    "-q",
-    "--quiet",
-    "-qq",
-    "-U",
-    "--upgrade",
-    "--no-input",
-    "--user",
-    "--disable-pip-version-check",
-}
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-POINT = "/usr/local/lib/vitrine-packages"  # where the server mounts what was installed
-MAX_PACKAGES, MAX_PACKAGE = 64, 512  # names, and bytes of one, that a request may have
+# A line for the shell that only installs: it is done here, and its failure is an exception. Every
+# other one is the shell's, where `pip` is a program.
+_INSTALL = re.compile(
+    r"\s*(?:\S*python[\d.]*\s+-m\s+pip|(?:uv\s+)?pip3?|conda)\s+(install\b.*)$", re.DOTALL
+)
+_QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
+_VERSION = re.compile(r"(?<=[\w\],])[<>](?:=|(?=\d))")  # x>=2 is meant as no redirection
+_SHELL = re.compile(r"[|&;<>()$`*?\n\\]")
 
 
 class PackageError(RuntimeError):
@@ -42,79 +39,75 @@ class PackageError(RuntimeError):
         self.packages = packages
         self.code = code or "invalid_requirement"
         wanted = ", ".join(repr(name) for name in packages)
-        why = detail or "only `install`, `list` and `freeze` are known here"
-        super().__init__(
-            f"not installed: {wanted or 'nothing named'}. {why}. {remedy}".rstrip(". ") + "."
-        )
+        why = f"{detail}. {remedy}".rstrip(". ")
+        super().__init__(f"not installed: {wanted}. {why}." if wanted else f"{why}.")
 
 
-def is_install(command: str) -> bool:
-    return _INSTALL.match(command) is not None
+def install_words(command: str) -> str | None:
+    """What follows `pip` in a shell command that installs and does nothing else."""
+    found = _INSTALL.match(command)
+    if found is None or _is_for_shell(found[1]):
+        return None
+    return found[1]
+
+
+def _is_for_shell(arguments: str) -> bool:
+    return _SHELL.search(_VERSION.sub("", _QUOTED.sub("", arguments))) is not None
 
 
 def pip(magics: Magics, arguments: str) -> None:
-    """`install` of what is there succeeds; `list` and `freeze` tell; the rest is an error."""
-    words = arguments.split()
-    action = words[0] if words else "list"
-    if action in ("list", "freeze"):
-        for name, version in sorted(_installed().items()):
-            print(f"{name}=={version}")
-        return
-    if action != "install":
-        raise PackageError([])
-    wanted = []
-    for word in words[1:]:
-        word = word.strip("\"'")
-        if word in _QUIET:
-            continue
-        wanted.append(word)
-    installed = {_key(name): version for name, version in _installed().items()}
-    missing: list[str] = []
-    for word in wanted:
-        found = _NAME.match(word)
-        there = installed.get(_key(found[0])) if found and found[0] == word else None
-        if there is None:
-            missing.append(word)
+    """`install`, `list`, `freeze` and `show` as pip has them; the rest says what to do."""
+    if re.search(r"\s\d?>>?(?!=)|[|;]|&&", _QUOTED.sub("", arguments)):
+        return magics.shell_script(f"pip {arguments}", "/bin/sh")
+    try:
+        words = shlex.split(arguments, comments=True)
+    except ValueError:  # a quote without its end
+        words = arguments.split()
+    if words[:1] == ["pip"]:  # %uv pip install
+        words = words[1:]
+    try:
+        command = parse(words or ["list"])
+        if command.action == "install":
+            pip_install(command, _ask, lambda line: None if command.quiet else print(line))
+        elif command.action in ("list", "freeze", "show"):
+            for line in lines_of(command):
+                print(line)
         else:
-            print(f"Requirement already satisfied: {word} ({there})")
-    if missing:
-        for pin in install(*missing):
-            print(f"Installed {pin}")
+            raise other(command.action)
+    except Refused as refused:
+        raise PackageError([], "invalid_requirement", str(refused)) from None
+    except NotInstalled as failed:
+        raise _error(failed.packages, failed.reply) from None
 
 
 def install(*packages: str) -> list[str]:
-    """Adds packages to this session, to be imported when it returns. The pins of all it has."""
+    """Adds packages to this session, to be imported when it returns. The pins that are new."""
+    wanted = [str(name) for name in packages]
+    reply = _ask(wanted)
+    if reply["code"]:
+        raise _error(wanted, reply)
+    return list(reply["added"])
+
+
+def _error(packages: list[str], reply: dict[str, Any]) -> PackageError:
+    return PackageError(packages, reply["code"], reply["detail"], reply["remedy"])
+
+
+def _ask(wanted: list[str]) -> dict[str, Any]:
     from . import worker
 
-    wanted = [str(name) for name in packages]
     if len(wanted) > MAX_PACKAGES or any(len(encodable(w).encode()) > MAX_PACKAGE for w in wanted):
         raise PackageError(wanted[:MAX_PACKAGES], "invalid_requirement",
                            "too many packages, or too long a name", "ask for fewer")  # fmt: skip
     reply = worker.session().stdin.ask_packages(wanted)
-    if reply["code"]:
-        raise PackageError(wanted, reply["code"], reply["detail"], reply["remedy"])
-    importlib.invalidate_caches()
-    return list(reply["added"])
+    if not reply["code"]:
+        importlib.invalidate_caches()
+    return reply
 
 
 async def vitrine_install(*packages: str) -> list[str]:
     """`await vitrine_install("polars==1.*")`: as `%pip install`, for code that is no notebook."""
     return install(*packages)
-
-
-def _key(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _installed() -> dict[str, str]:
-    from importlib import metadata
-
-    found: dict[str, str] = {}
-    for item in metadata.distributions():
-        name = item.metadata["Name"]
-        if name:
-            found[name] = item.version
-    return found
 
 
 def put_first() -> None:

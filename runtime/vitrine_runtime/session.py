@@ -74,7 +74,7 @@ class Session:
         self.namespace.install()
         self.gate.install()
         forks.install(self.streams)
-        helpers.install(self.stdin, self.display)
+        helpers.install(self.stdin, self.display, self.imports)
         ipython_shim.install(self.display, self.imports)
         magics = Magics(self.runner, self.namespace, self.results, self.streams, self.display)
         magics.install()
@@ -284,11 +284,11 @@ class Session:
         if not self.streams.intact():
             for note in self.streams.repair():
                 execution.note(note)
-        self.stdin.end()
         if execution.environment is not None:
             environ.restore(execution.environment)
             execution.environment = None
         self.results.end()
+        self.stdin.end()
         self.streams.flush()
         id = execution.id
         if execution.notes is not None:

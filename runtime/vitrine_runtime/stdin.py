@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import sys
+from _thread import allocate_lock
 from typing import Any
 
 from .channel import Channel
@@ -18,12 +20,24 @@ _memfd_create, _open, _write = os.memfd_create, os.open, os.write
 NOTHING = "no input was given: pass stdin with the code, or set the values in the code itself"
 USED_UP = "the given stdin is used up: pass more lines in stdin"
 CLOSED = "the client closed the input"
+SESSION_SOCKET = 1023  # jail/worker.h
+MOMENT = 50  # milliseconds between two looks at whether an execution is over
 
 
 class Stdin:
     """What the current execution reads. fd 0 is /dev/null between executions."""
 
-    __slots__ = ("_channel", "_results", "_idle", "_given", "_asking", "_identity")
+    __slots__ = (
+        "_channel",
+        "_results",
+        "_idle",
+        "_given",
+        "_asking",
+        "_identity",
+        "_reading",
+        "_requesting",
+        "_aside",
+    )
 
     def __init__(self, channel: Channel, results: Results) -> None:
         self._channel = channel
@@ -32,6 +46,9 @@ class Stdin:
         self._asking: AskingStdin | None = None
         self._idle = _reader()
         self._identity: tuple[int, int] | None = None
+        self._reading = allocate_lock()  # held by the thread that reads the session socket
+        self._requesting = allocate_lock()  # the server answers the newest request only
+        self._aside: list[dict[str, Any]] = []  # replies that the main thread read for another
 
     def install(self) -> None:
         sys.stdin = sys.__stdin__ = self._idle  # type: ignore[misc]
@@ -52,6 +69,7 @@ class Stdin:
 
     def end(self) -> None:
         """After the execution; also repairs an fd 0 or a sys.stdin that the cell broke."""
+        self._stop_reading()
         if self._given is None and self._asking is None and self._intact():
             return
         self._given = self._asking = None
@@ -104,9 +122,50 @@ class Stdin:
     def ask_packages(self, packages: list[str]) -> dict[str, Any]:
         """Requests packages of the server and waits until it has installed them, or refused."""
         id = self._execution()
-        self._channel.package_request(id, packages)
-        reply: dict[str, Any] = self._reply("package_reply", id)
+        with self._requesting:
+            self._channel.package_request(id, packages)
+            reply: dict[str, Any] = self._reply("package_reply", id)
         return reply
+
+    def is_running(self) -> bool:
+        """Whether this is the session's own process and a cell runs in it."""
+        return self._results.current is not None and self._channel.is_worker()
+
+    def ask_packages_aside(self, packages: list[str]) -> dict[str, Any] | None:
+        """As `ask_packages`, in another thread while the main one runs the cell; None once the
+        cell is over. It reads the socket only in the moments in which there is something to read
+        and the main thread does not."""
+        with self._requesting:
+            execution = self._results.current
+            if execution is None or not self._channel.is_worker():
+                return None
+            self._aside.clear()
+            self._channel.package_request(execution.id, packages)
+            ready = select.poll()
+            ready.register(SESSION_SOCKET, select.POLLIN)
+            while self._results.current is execution:
+                if self._aside:
+                    return self._aside.pop()
+                ready.poll(MOMENT)
+                if not self._reading.acquire(timeout=MOMENT / 1000):
+                    continue
+                try:
+                    if self._results.current is not execution or not ready.poll(0):
+                        continue
+                    kind, id, body = self._channel.receive()
+                finally:
+                    self._reading.release()
+                if kind == "package_reply" and id == execution.id:
+                    return dict(body)
+        return None
+
+    def _stop_reading(self) -> None:
+        """Results have no execution any more: no other thread reads the socket from here on."""
+        if self._reading.locked():
+            if self._reading.acquire(timeout=1):
+                self._reading.release()
+            else:
+                self._reading = allocate_lock()
 
     def _execution(self) -> int:
         execution = self._results.current
@@ -118,9 +177,12 @@ class Stdin:
 
     def _reply(self, wanted: str, execution: int) -> Any:
         while True:
-            kind, id, body = self._channel.receive()
+            with self._reading:
+                kind, id, body = self._channel.receive()
             if kind == wanted and id == execution:
                 return body
+            if kind == "package_reply" and id == execution:
+                self._aside.append(dict(body))
 
 
 class AskingStdin(io.TextIOBase):

@@ -17,7 +17,7 @@ HOOK = "__vitrine__"  # a builtin of the session; see `magics`
 
 _MAGIC = re.compile(r"%([A-Za-z_]\w*)(?:\s+(.*))?$", re.DOTALL)
 _CELL_MAGIC = re.compile(r"%%([A-Za-z_]\w*)[ \t]*(.*)$")
-_BARE_PIP = re.compile(r"(pip3?|conda|uv)\s+(?:pip\s+)?install\s+\S")
+_BARE_PIP = re.compile(r"(pip3?|conda|uv|python3?\s+-m)\s+(?:pip\s+)?install\s+\S")
 _ASK = re.compile(r"(?:\?{1,2}\s*([A-Za-z_][\w.]*)|([A-Za-z_][\w.]*)\s*\?{1,2})$")
 
 

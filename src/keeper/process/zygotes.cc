@@ -26,7 +26,7 @@ constexpr std::uint32_t kMaxFailures = 5;   // in a row, before waiting requests
 // no worker has to change it after the fork.
 std::vector<std::string> environment(Variant variant) {
   std::vector<std::string> variables{
-      "PATH=/home/sandbox/.local/bin:/usr/local/bin:/usr/bin:/bin:"
+      "PATH=/home/sandbox/.local/bin:/usr/lib/vitrine/bin:/usr/local/bin:/usr/bin:/bin:"
       "/usr/local/lib/vitrine-packages/bin",
       "HOME=/home/sandbox",
       "USER=sandbox",

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m pip` of a session. `import pip` finds the image's own."""
