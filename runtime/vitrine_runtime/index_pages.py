@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING
 
 from .sealed import __builtins__  # noqa: F401
+
+if TYPE_CHECKING:
+    import ssl
 
 _HREF = r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"""
 _LINK = re.compile(r"<a\s[^<>]{0,4000}?" + _HREF, re.IGNORECASE)
@@ -36,11 +40,16 @@ def _quoted(found: re.Match[str]) -> str:
     return found[1] or found[2] or found[3] or ""
 
 
+def context() -> ssl.SSLContext:
+    import ssl
+
+    return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or None)
+
+
 def _page(url: str) -> str:
     """ "" for one that cannot be had: uv tells what is wrong with it."""
     import base64
     import http.client
-    import ssl
     import urllib.request
     from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -51,9 +60,8 @@ def _page(url: str) -> str:
         headers["Authorization"] = "Basic " + base64.b64encode(secret).decode()
     plain = urlunsplit(split._replace(netloc=split.netloc.rpartition("@")[2]))
     try:
-        context = ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or None)
         request = urllib.request.Request(plain, headers=headers)
-        with urllib.request.urlopen(request, timeout=20, context=context) as answer:
+        with urllib.request.urlopen(request, timeout=20, context=context()) as answer:
             return str(answer.read(8 << 20).decode("utf-8", "replace"))
     except (OSError, ValueError, http.client.HTTPException):
         return ""

@@ -44,6 +44,15 @@ def installed() -> dict[str, Installed]:
     return found
 
 
+def find(name: str) -> Installed | None:
+    """One of them, without reading the metadata of all."""
+    from importlib import metadata
+
+    for item in metadata.distributions(name=name):
+        return Installed(item)
+    return None
+
+
 def satisfies(requirement: str, version: str) -> bool:
     """Whether a package of that version is what was asked for."""
     found = _NAME.match(requirement)
@@ -75,12 +84,11 @@ class NotInstalled(Exception):
 
 def install(command: Command, ask: Ask, say: Say) -> None:
     """`pip install`: asks for what is missing, and for newer versions if they are wanted."""
-    have = installed()
     missing: list[str] = []
     newer: list[Installed] = []
     for word in command.packages:
         found = _NAME.match(word)
-        there = have.get(key_of(found[0])) if found else None
+        there = find(found[0]) if found else None
         if there is None:
             missing.append(word)
         elif command.upgrade and there.own and found and found[0] == word:
@@ -117,6 +125,10 @@ def install(command: Command, ask: Ask, say: Say) -> None:
 
 def lines_of(command: Command) -> Iterator[str]:
     """What `list`, `freeze` and `show` print."""
+    if command.action == "show":
+        for name in command.packages:
+            yield from _show(name, find(name))
+        return
     have = installed()
     if command.action == "freeze":
         for _, one in sorted(have.items()):
@@ -127,9 +139,6 @@ def lines_of(command: Command) -> Iterator[str]:
         yield f"{'-' * width} -------"
         for _, one in sorted(have.items()):
             yield f"{one.name:<{width}} {one.version}"
-    elif command.action == "show":
-        for name in command.packages:
-            yield from _show(name, have.get(key_of(name)))
 
 
 def _show(name: str, one: Installed | None) -> Iterator[str]:

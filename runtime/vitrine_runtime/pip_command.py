@@ -125,7 +125,7 @@ def read_file(path: str, depth: int = 0) -> list[str]:
     found: list[str] = []
     for line in re.sub(r"\\\r?\n", "", text).splitlines():
         line = re.sub(r"(^|\s)#.*", "", line).strip()
-        line = re.sub(r"\s--hash[= ]\S+", "", line)
+        line = re.sub(r"\s--hash[= ]\S+", "", line).strip()
         option, _, value = line.partition(" ")
         if not line:
             continue

@@ -107,6 +107,7 @@ json::object InstallSession::job(const char* action) const {
                    {"allow_sdist", order.allow_sdist},
                    {"environment", !order.environment.empty()},
                    {"find_links", config_.find_links},
+                   {"limit_bytes", config_.layer_bytes},
                    {"certificates", config_.certificates}};
   const std::vector<std::string>& urls = pass_.urls;
   if (urls.empty()) return out;
