@@ -146,6 +146,17 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
   } else if (settings.get("index_url", "").empty()) {  // a chosen index stands for itself
     for (const std::string& one : pip.extra_index_urls) extra.emplace_back(one);
   }
+  json::object index_for;
+  for (const json::value& one : words(settings.get("index_for", ""))) {
+    const std::string text(one.as_string());
+    const std::size_t equals = text.find('=');
+    const std::string url = equals == std::string::npos ? "" : text.substr(equals + 1);
+    if (equals == 0 || !is_plain_about_secrets(url) || !parse_index_url(url))
+      return Error{.code = Code::invalid_argument,
+                   .message = "index_for names no package with the URL of an index",
+                   .remedy = "write it like --index-for torch=https://index.example.org/cpu"};
+    index_for[text.substr(0, equals)] = url;
+  }
   std::string index = settings.get("index_url", pip.index_url);
   bool plain = is_plain_about_secrets(index);
   for (const json::value& one : extra)
@@ -163,6 +174,8 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
     if (index.empty()) index = default_index(image);
     index = with_credentials(index, *machines);
     for (json::value& one : extra) one = with_credentials(std::string(one.as_string()), *machines);
+    for (auto& [name, url] : index_for)
+      url = with_credentials(std::string(url.as_string()), *machines);
   }
   const json::array hosts = words(settings.get("index_hosts", ""));
   std::vector<std::string> named;
@@ -179,6 +192,7 @@ Result<PackagePlaces> packages_for_front(const Settings& settings, const std::st
       {"index_url", index},
       {"index_hosts", hosts},
       {"extra_index_urls", std::move(extra)},
+      {"index_for", std::move(index_for)},
       {"sdist", settings.get("sdist", "on") == "on" ? 1 : 0},
       {"find_links", places.wheels.empty() ? 0 : 1},
       {"certificates", certificates},

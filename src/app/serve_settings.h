@@ -53,6 +53,9 @@ inline constexpr std::array kSettings{
     Setting{"packages", Kind::text, "on|off", "whether sessions may request packages [on]"},
     Setting{"index_url", Kind::text, "URL|none", "package index [pip's on this host]"},
     Setting{"extra_index_url", Kind::text, "URL", "a second index, used after the first [pip's]"},
+    Setting{"index_for", Kind::text, "NAME=URL,...",
+            "packages that have an index of their own; the main one is used where that does not "
+            "have them [none]"},
     Setting{"index_credentials", Kind::text, "FILE",
             "user and password of indexes, in the form of ~/.netrc [none]"},
     Setting{"index_hosts", Kind::text, "HOST[:PORT],...",

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "packages/requirements.h"
+
 namespace vitrine::packages {
 
 namespace json = boost::json;
@@ -54,6 +56,10 @@ Result<Config> config_from_json(const std::string& text) {
   config.index_url = without_secret(word("index_url"));
   for (const std::string& one : texts(*in, "extra_index_urls"))
     config.extra_index_urls.push_back(without_secret(one));
+  if (const json::value* map = in->if_contains("index_for"); map != nullptr && map->is_object())
+    for (const auto& [name, url] : map->as_object())
+      if (url.is_string())
+        config.index_for[normalised(name)] = without_secret(std::string(url.as_string()));
   if (!plain) return Error{Code::invalid_argument, "the URL of a package index is not understood"};
   config.index_hosts = texts(*in, "index_hosts");
   if (Status s = check_index_hosts(config.index_hosts); !s) return std::move(s.error());

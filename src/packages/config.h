@@ -19,6 +19,7 @@ struct Config {
   // URLs have no credentials from here on; those are in `secrets`.
   std::string index_url;  // "" = what the image's pip uses; "none" = no index, wheels only
   std::vector<std::string> extra_index_urls = {};
+  std::map<std::string, std::string> index_for = {};  // by normalised name: its own index
   std::map<std::string, IndexUrl> secrets = {};  // by URL: the indexes that require credentials
   std::vector<std::string> index_hosts = {};     // further hosts that installations may reach
   bool sdist = true;                             // whether clients may set `allow_sdist`

@@ -20,5 +20,14 @@ TEST(PackageConfig, KeepsCredentialsApartFromTheUrl) {
   EXPECT_EQ(config->secrets.at("https://a.org/simple").authorization, "Basic dXNlcjpodW50ZXIy");
 }
 
+TEST(PackageConfig, HasAnIndexOfTheirOwnForSomePackages) {
+  const Result<Config> config = config_from_json(
+      R"({"index_for": {"My_Torch": "https://user:secret@index.example.org/cpu"}})");
+
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->index_for.at("my-torch"), "https://index.example.org/cpu");
+  EXPECT_TRUE(config->secrets.contains("https://index.example.org/cpu")) << "kept apart";
+}
+
 }  // namespace
 }  // namespace vitrine::packages

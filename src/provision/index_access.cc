@@ -23,14 +23,18 @@ std::vector<std::string> IndexAccess::urls() const {
 }
 
 boost::asio::awaitable<Result<IndexAccess::Pass>> IndexAccess::admit() {
-  Pass pass{.urls = urls(), .tickets = {}};
-  for (std::string& url : pass.urls) {
-    const auto secret = config_.secrets.find(url);
+  Pass pass{.urls = urls(), .index_for = {}, .tickets = {}};
+  if (!pass.urls.empty()) pass.index_for = config_.index_for;
+  std::vector<std::string*> all;
+  for (std::string& url : pass.urls) all.push_back(&url);
+  for (auto& [name, url] : pass.index_for) all.push_back(&url);
+  for (std::string* url : all) {
+    const auto secret = config_.secrets.find(*url);
     if (secret == config_.secrets.end()) continue;
     Result<std::shared_ptr<const GatewayLink::Ticket>> ticket =
         co_await gateway_.admit(secret->second);
     if (!ticket) co_return std::move(ticket.error());
-    url = (*ticket)->url();
+    *url = (*ticket)->url();
     pass.tickets.push_back(std::move(*ticket));
   }
   co_return pass;
@@ -46,7 +50,10 @@ std::string IndexAccess::without_gate(std::string text) const {
 
 std::vector<std::string> IndexAccess::hosts() const {
   std::vector<std::string> hosts;
-  for (const std::string& url : urls())
+  std::vector<std::string> all = urls();
+  if (!all.empty())
+    for (const auto& [name, url] : config_.index_for) all.push_back(url);
+  for (const std::string& url : all)
     if (std::optional<IndexUrl> index = parse_index_url(url);
         index && !config_.secrets.contains(url))
       hosts.push_back(index->authority());

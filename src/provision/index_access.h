@@ -8,6 +8,7 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -30,6 +31,7 @@ class IndexAccess {
   // In order, as a session is told them; none where there is no index.
   struct Pass {
     std::vector<std::string> urls;
+    std::map<std::string, std::string> index_for;  // by the name of a package: its own index
     std::vector<std::shared_ptr<const GatewayLink::Ticket>> tickets;
   };
   // Starts the gateway if it is needed, and fails as GatewayLink::admit() does.

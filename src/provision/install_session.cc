@@ -113,6 +113,8 @@ json::object InstallSession::job(const char* action) const {
   if (urls.empty()) return out;
   out["index_url"] = urls.front();
   out["extra_index_urls"] = to_array({urls.begin() + 1, urls.end()});
+  json::object& index_for = out["index_for"].emplace_object();
+  for (const auto& [name, url] : pass_.index_for) index_for[name] = url;
   return out;
 }
 

@@ -132,9 +132,11 @@ Task<Status> Provisioner::read_names(const PackageRequest& wish, Provided& out,
 
 std::string Provisioner::request_key(const std::vector<std::string>& requirements,
                                      const PackageRequest& wish) const {
+  std::string index_for;
+  for (const auto& [name, url] : config_.index_for) index_for += name + "=" + url + " ";
   std::string text = inventories_.python() + "\n" + config_.index_url + "\n" +
-                     boost::algorithm::join(config_.extra_index_urls, " ") + "\n" +
-                     (wish.allow_sdist ? "sdist" : "wheels") + "\n" +
+                     boost::algorithm::join(config_.extra_index_urls, " ") + "\n" + index_for +
+                     "\n" + (wish.allow_sdist ? "sdist" : "wheels") + "\n" +
                      boost::algorithm::join(wish.layers, " ") + "\n" + wish.environment + "\n";
   for (const std::string& one : requirements) text += one + "\n";
   return sha256_hex(text);

@@ -119,6 +119,7 @@ def test_a_bad_body_of_an_execution(
                 "output_kb",
                 "exec_timeout_s",
                 "idle_timeout_s",
+                "install_timeout_s",
             )
             for value in (0, -1, "1", 1e30, [1])
         ),

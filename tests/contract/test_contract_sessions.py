@@ -17,6 +17,7 @@ DEFAULTS = {
     "output_kb": 1024,
     "exec_timeout_s": 30,
     "idle_timeout_s": 1800,
+    "install_timeout_s": 300,
 }
 UNKNOWN = "/v1/sessions/" + "0" * 32
 
@@ -56,6 +57,7 @@ def test_wishes_are_granted_and_shown(create: Callable[..., Session]) -> None:
         "output_kb": 5,
         "exec_timeout_s": 7.5,
         "idle_timeout_s": 100,
+        "install_timeout_s": 50,
     }
 
     session = create(

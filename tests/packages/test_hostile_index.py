@@ -39,6 +39,8 @@ class Index:
         self.sent: list[str | None] = []  # the credentials that came with each
         self.moved: dict[str, str] = {}  # paths that are elsewhere
         self.before = b""  # what is sent before each answer
+        self.lengths: dict[str, int] = {}  # what it says of a file's length when it is asked
+        self.fetched: list[str] = []  # files
         index = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -87,6 +89,12 @@ class Index:
             links = self.pages.get(parts[1], links)
             return self.send(request, 200 if links else 404, links.encode(), "text/html")
         data = self.files.get(parts[-1])
+        if request.command == "HEAD" and parts[-1] in self.lengths:
+            request.send_response(200)
+            request.send_header("Content-Length", str(self.lengths[parts[-1]]))
+            return request.end_headers()
+        if request.command == "GET" and not request.headers["Range"]:
+            self.fetched.append(parts[-1])
         self.send(request, 200 if data else 404, data or b"", "application/zip")
 
     def hold(self, path: str) -> None:

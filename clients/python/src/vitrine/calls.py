@@ -30,6 +30,7 @@ class Limits(TypedDict, total=False):
     output_kb: int
     exec_timeout_s: float
     idle_timeout_s: float
+    install_timeout_s: float
 
 
 class Display(TypedDict, total=False):
