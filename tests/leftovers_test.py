@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from leftovers import LEFT_BEHIND
 
 PROGRAM = Path(__file__).resolve().parent / "leftovers.py"
 
@@ -172,7 +173,7 @@ def test_a_stage_whose_tests_pass_fails_by_what_they_leave(tmp_path: Path) -> No
     done = run_stage(tmp_path, LEAVES)
 
     assert "1 passed" in done.stdout
-    assert done.returncode == 1
+    assert done.returncode == LEFT_BEHIND
     assert "left behind, and removed now: process" in done.stderr and "/bin/sleep" in done.stderr
     assert "/a-file" in done.stderr
 
@@ -188,7 +189,7 @@ def test_a_stage_fails_by_a_group_of_its_own_and_leaves_those_of_others(tmp_path
     with group(f"vitrine-contract-{dead_pid()}-1") as foreign:
         done = run_stage(tmp_path, LEAVES_A_GROUP.format(parent=str(a_hierarchy())))
 
-        assert done.returncode == 1
+        assert done.returncode == LEFT_BEHIND
         assert "left behind, and removed now: cgroup" in done.stderr
         assert foreign.name not in done.stderr
 
