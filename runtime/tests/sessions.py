@@ -37,6 +37,11 @@ def environment() -> dict[str, str]:
     fonts = str(HERE / "matplotlibrc")
     programs = f"{Path(PYTHON).parent}:{os.environ['PATH']}"
     own = {} if "VITRINE_TEST_PYTHON" in os.environ else image_python.variables(IMAGE)
+    # As the keeper starts a zygote (src/keeper/process/zygotes.cc): pyarrow makes no thread.
+    own |= {
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    }
     return dict(
         os.environ, LC_ALL="C.UTF-8", PATH=programs, PYTHONPATH=path, MATPLOTLIBRC=fonts, **own
     )

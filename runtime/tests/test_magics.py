@@ -199,7 +199,9 @@ def test_packages_are_asked_of_the_server(session: Session, code: str) -> None:
     done = session.wait(answers=[reply])
 
     assert done.asked == [] and done.requested[0][0].startswith("surely-not-there")
-    assert done.error is None and ("Successfully installed surely-not-there-1" in done.stdout or "-q" in code)
+    assert done.error is None and (
+        "Successfully installed surely-not-there-1" in done.stdout or "-q" in code
+    )
 
 
 def test_packages_that_the_server_refuses(session: Session) -> None:

@@ -203,7 +203,7 @@ def test_every_native_route_describes_its_body_and_its_answer(server: Server) ->
 
 def test_a_limit_is_refused_exactly_outside_its_described_range(server: Server) -> None:
     limits = described(server)["components"]["schemas"]["Limits"]["properties"]
-    assert len(limits) == 7
+    assert len(limits) == 8
 
     for name, limit in limits.items():
         server.post("/v1/sessions", {"limits": {name: limit["maximum"] + 1}}).is_problem(422)

@@ -46,7 +46,8 @@ def make_image(to: Path) -> Path:
     source = linkable_image(to) / "root"
     shutil.copytree(source, to / "root", symlinks=True, copy_function=os.link)
     shutil.copy(IMAGE / "manifest.json", to)
-    runtime = BUILD / "runtime"
+    python = json.loads((IMAGE / "manifest.json").read_text())["python"]
+    runtime = BUILD / "runtime" / python.rpartition(".")[0]
     for path in sorted(runtime.rglob("*")):
         target = to / "root" / path.relative_to(runtime)
         if path.is_dir():
