@@ -27,6 +27,7 @@ abstract = [n for n in range(200) if opens(socket.AF_UNIX, f"\0/tmp/.X11-unix/X{
 files = [n for n in range(200) if n != 99 and opens(socket.AF_UNIX, f"/tmp/.X11-unix/X{n}")]
 tcp = [n for n in range(120) if opens(socket.AF_INET, ("127.0.0.1", 6000 + n))]
 with open("/proc/net/unix") as file:
-    listed = [line for line in file if "@" in line]
+    names = [line.rpartition(" ")[2].strip() for line in file if "@" in line]
+listed = [name for name in names if name != "@vitrine-packages"]  # that one is the session's own
 listed += [name for name in os.listdir("/tmp/.X11-unix") if name not in ("X99", "authority")]
 tell(abstract=abstract, files=files, tcp=tcp, listed=listed)

@@ -18,7 +18,12 @@ for number in filter(str.isdigit, os.listdir("/proc")):
             processes += [number] if "Xvfb" in file.read() else []
     except OSError:
         pass
-own = {int(n) for n in os.listdir("/proc") if n.isdigit()}
+own = {
+    int(thread)
+    for process in os.listdir("/proc")
+    if process.isdigit()
+    for thread in os.listdir(f"/proc/{process}/task")
+}
 signalled = {tried(os.kill, n, signal.SIGKILL) for n in range(2, 2000) if n not in own}
 framebuffer = []
 for directory, _, names in os.walk("/"):
