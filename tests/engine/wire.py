@@ -126,7 +126,8 @@ def rules(network: Sequence[str]) -> bytes:
 def unadorned() -> bytes:
     """The end of a create that asks for nothing but its limits."""
     policy, isolation = POLICIES["native"], ISOLATIONS.index("process")
-    return rules(()) + display() + blob("") + bytes([policy, isolation]) + blob("")
+    no_layers = 0
+    return rules(()) + display() + blob("") + bytes([policy, isolation, no_layers])
 
 
 def environment(variables: dict[str, str] | None) -> bytes:
