@@ -37,8 +37,10 @@ def environment() -> dict[str, str]:
     fonts = str(HERE / "matplotlibrc")
     programs = f"{Path(PYTHON).parent}:{os.environ['PATH']}"
     own = {} if "VITRINE_TEST_PYTHON" in os.environ else image_python.variables(IMAGE)
-    # As the keeper starts a zygote (src/keeper/process/zygotes.cc): pyarrow makes no thread.
+    # As the keeper starts a zygote (src/keeper/process/zygotes.cc): with no threads.
     own |= {
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
         "ARROW_DEFAULT_MEMORY_POOL": "system",
         "JE_ARROW_MALLOC_CONF": "background_thread:false",
     }
